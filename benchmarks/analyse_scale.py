@@ -1,12 +1,16 @@
-"""Time and memory of judging large runs of one statistic and one size, and of their HTML report.
+"""Time and memory of planning large fabrics, of judging large runs of one size, and of their HTML report.
 
     python benchmarks/analyse_scale.py [--case list,matrix] [--no-report]
+    python benchmarks/analyse_scale.py --case plan [--shape 61x3 --rounds 30]
+    python benchmarks/analyse_scale.py --case directory [--shape 61x3 --rounds 30]
     python benchmarks/analyse_scale.py --case matrix --kind mesh --shape 313x32
     python benchmarks/analyse_scale.py --pages FOLDER       # keep the reports: pages/page_opening.py opens them
 
 `matrix` is every pair of 16,384 hosts of a full mesh, `list` 24 rounds of 97,336 hosts of a fat tree with 584,016
-directed links. Runs are simulated with some faulty components by another process and read from files, so that the peak
-of memory is that of the judgement (and then of the report), with the times themselves included.
+directed links. `plan` makes the rounds of such a fat tree and their text; `directory` writes a run directory of both
+rows of a check, and reads, judges and reports it. Runs are simulated with some faulty components by another process and
+read from files, so that the peak of memory is that of the judgement (and then of the report), with the times themselves
+included.
 """
 
 from __future__ import annotations
@@ -19,16 +23,30 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from fablint.analyse import diagnose
-from fablint.model import ComponentRef, Row, Run, State
-from fablint.plan.schedule.stratified import stratified_rounds
+from fablint.model import ComponentRef, Row, Run, Scope, State
+from fablint.model.arrays import RankPairs
+from fablint.plan.check.stages import rounds_text
+from fablint.plan.schedule.stratified import COUNTS, stratified_rounds
 from fablint.report import write_html
-from fablint.simulate import Fabric, Fault, SimulatedFabric, SimulatedRow, TrueFault, random_faults, score
+from fablint.simulate import (
+    Fabric,
+    Fault,
+    SimulatedFabric,
+    SimulatedRow,
+    TrueFault,
+    random_faults,
+    read_truth,
+    score,
+    write_truth,
+)
 from fablint.simulate.fabrics.kinds import build
+from fablint.store import read_run, write_run
 from fablint.topology.routed_placement import RoutedPlacement
 
 GIB = 1 << 30
@@ -43,12 +61,26 @@ class Case:
     layout: str
     kind: str
     shape: str
+    rounds: int = 24
 
     def fabric(self) -> Fabric:
         return build(self.kind, shape=self.shape)
 
 
-CASES = {"matrix": Case("matrix", "mesh", "512x32"), "list": Case("list", "fat-tree", "46x3")}
+CASES = {
+    "matrix": Case("matrix", "mesh", "512x32"),
+    "list": Case("list", "fat-tree", "46x3"),
+    "plan": Case("plan", "fat-tree", "46x3"),
+    "directory": Case("directory", "fat-tree", "46x3"),
+}
+ROWS = (SimulatedRow("latency", (8,)), SimulatedRow("bandwidth", (SIZE,)))
+
+
+def planned_rounds(case: Case, fabric: Fabric) -> list[RankPairs]:
+    """Rounds of all hosts of a fabric, in the proportions of a check."""
+    counts = {scope: round(count * case.rounds / sum(COUNTS.values())) for scope, count in COUNTS.items()}
+    counts[Scope.GLOBAL] += case.rounds - sum(counts.values())
+    return stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology), counts=counts)
 
 
 def simulated(case: Case) -> tuple[Run, tuple[TrueFault, ...]]:
@@ -64,7 +96,7 @@ def simulated(case: Case) -> tuple[Run, tuple[TrueFault, ...]]:
         ]
         rounds = None
     else:
-        rounds = stratified_rounds(RoutedPlacement.on_routes(fabric.hosts, fabric.topology))
+        rounds = planned_rounds(case, fabric)
         faults = random_faults(fabric, 8, np.random.default_rng(1), rounds=rounds)
     faulty_fabric = SimulatedFabric(fabric, tuple(faults))
     run = faulty_fabric.measure(rounds, rows)
@@ -114,10 +146,55 @@ def judge(case: Case, page: Path | None, *, report: bool) -> None:
             print(f"page     {page.stat().st_size / 1e6:6.1f} MB")
 
 
+def plan(case: Case) -> None:
+    """Print the figures of planning."""
+    fabric = case.fabric()
+    print(f"{len(fabric.hosts):,} hosts, {len(fabric.topology.cables):,} cables between switches, {case.rounds} rounds")
+    with timed("plan"):
+        rounds = planned_rounds(case, fabric)
+        text = rounds_text(rounds)
+    print(f"rounds   {len(rounds)} of up to {max(map(len, rounds)):,} pairs, a file of {len(text) / 1e6:.0f} MB")
+
+
+def save_directory(path: Path, case: Case) -> None:
+    """Simulate both rows of a check with some faults, and write the run directory."""
+    fabric = case.fabric()
+    rounds = planned_rounds(case, fabric)
+    faults = random_faults(fabric, 8, np.random.default_rng(1), rounds=rounds)
+    simulated_fabric = SimulatedFabric(fabric, tuple(faults))
+    run = simulated_fabric.measure(rounds, ROWS)
+    with timed("write"):
+        write_run(path, run)
+        write_truth(path, simulated_fabric.truth(run))
+
+
+def judge_directory(case: Case, page: Path | None, *, report: bool) -> None:
+    """Print the figures of a run directory: what it takes on disk, and to read, judge and report it."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "x.run"
+        process = multiprocessing.get_context("spawn").Process(target=save_directory, args=(path, case))
+        process.start()
+        process.join()
+        files = [file for file in path.rglob("*") if file.is_file()]
+        metadata = sum(file.stat().st_size for file in files if file.name == "zarr.json")
+        total = sum(file.stat().st_size for file in files) / 1e6
+        print(f"disk     {len(files):,} files, {total:.0f} MB, of which {metadata / 1e6:.1f} MB metadata")
+        topology = case.fabric().topology
+        with timed("read"):
+            run = read_run(path)
+        with timed("judge"):
+            diagnosis = diagnose(run, topology)
+        print(f"score    {score(diagnosis.verdict.findings, read_truth(path))}")
+        if report:
+            with timed("report"):
+                write_html(run, diagnosis, page or Path(name) / "index.html")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Each case in a process of its own: the peak of memory is that of one."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--case", default="list,matrix", help="of list, matrix")
+    options.add_argument("--case", default="list,matrix", help="of list, matrix, plan, directory")
+    options.add_argument("--rounds", type=int, default=24, help="of a list")
     options.add_argument("--kind", help="of fabric, instead of the case's own")
     options.add_argument("--shape", help="of fabric, instead of the case's own")
     options.add_argument("--no-report", action="store_true")
@@ -128,9 +205,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     context = multiprocessing.get_context("spawn")
     for name in chosen.case.split(","):
         own_case = CASES[name]
-        case = Case(own_case.layout, chosen.kind or own_case.kind, chosen.shape or own_case.shape)
+        case = Case(own_case.layout, chosen.kind or own_case.kind, chosen.shape or own_case.shape, chosen.rounds)
         page = chosen.pages and chosen.pages / f"{name}.html"
-        process = context.Process(target=judge, args=(case, page), kwargs={"report": not chosen.no_report})
+        work = {"plan": partial(plan, case), "directory": partial(judge_directory, case, page)}.get(name)
+        work = work or partial(judge, case, page)
+        process = context.Process(target=work, kwargs={} if name == "plan" else {"report": not chosen.no_report})
         process.start()
         process.join()
 

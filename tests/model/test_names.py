@@ -59,7 +59,7 @@ HUGE = [
 
 @pytest.mark.parametrize("text", HUGE)
 def test_too_many_names_are_refused_in_one_line(text: str) -> None:
-    with pytest.raises(ValueError, match="stands for more than 200,000 names") as caught:
+    with pytest.raises(ValueError, match="stands for more than 250,000 names") as caught:
         expanded(text)
     assert "\n" not in str(caught.value) and len(str(caught.value)) < 200
     assert unfold(text) == ()

@@ -185,7 +185,7 @@ def test_shapes_that_are_chosen(kind: str, hosts: int, shape: str) -> None:
         (lambda: build("mesh"), "either the number of hosts or a shape"),
         (lambda: build("mesh", 4, "2x2"), "either the number of hosts or a shape"),
         (lambda: build("torus", shape="4"), "write AxBxCxHOSTS"),
-        (lambda: build("fat-tree", shape="99x3"), "200,000 at most"),
+        (lambda: build("fat-tree", shape="99x3"), "250,000 at most"),
         (lambda: build("fat-tree", 1), "between 2"),
         (lambda: rerouted("mesh", FABRICS["tree"], "ecmp", None), "choose from shortest"),
         (lambda: rerouted("fat-tree", TREE, None, 0.5), "belongs to adaptive"),

@@ -126,7 +126,7 @@ def test_the_number_of_rounds(tmp_path: Path, capsys) -> None:
     ("words", "line"),
     [
         (["--host-count", "63"], "63 hosts do not fit its shape: take 49 or 64"),
-        (["--host-count", "1"], "between 2 and 200,000"),
+        (["--host-count", "1"], "between 2 and 250,000"),
         (["--shape", "4x"], "write ARITYxLEVELS"),
         (["--shape", "4x2", "--host-count", "16"], "either the number of hosts or a shape"),
         (["--fault", "host:h99:-20%"], "no host h99"),

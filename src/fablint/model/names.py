@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import lru_cache
 
 MOST_LETTERS = 80  # of a name: a longer text is not a name
-MOST_HOSTS = 200_000  # that one folded list of a source may stand for
+MOST_HOSTS = 250_000  # that one folded list of a source may stand for
 _NODE = re.compile(r"(x\d{1,4}c\d)s\d+b\d+n\d+")  # xname of a host
 _LAST_NUMBER = re.compile(r"(.*\d)(?:[^\d]+)\d+")
 _UNWRITABLE = re.compile(r"[^A-Za-z0-9_.:-]+")

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from fablint.model.arrays import Codes, Ints
+from fablint.model.arrays import Codes, Ints, Mask
 
 _TABLE_PER_CODE = 2  # entries of the table of all possible codes: a larger table takes longer than to sort the codes
 _SMALLEST_TABLE = 1 << 16
@@ -46,6 +46,22 @@ def distinct_codes(codes: Codes) -> DistinctCodes:
     place = np.empty(count.size, dtype=np.int64)
     place[keys] = np.arange(keys.size)
     return DistinctCodes(keys, place[codes], count[keys])
+
+
+def distinct_values(values: Codes) -> Codes:
+    """Return the distinct values, ascending, by sorting: `numpy.unique` collects them in a table, which takes 20 times
+    as long from a million values on.
+    """
+    ordered = np.sort(values, axis=None)
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if ordered.size else ordered
+
+
+def is_among(values: Codes, ascending: Codes) -> Mask:
+    """Return which of the (k,) values are among ascending ones."""
+    if not ascending.size:
+        return np.zeros(values.shape, dtype=bool)
+    place = np.minimum(np.searchsorted(ascending, values), ascending.size - 1)
+    return np.asarray(ascending[place] == values)
 
 
 def are_few(count: int, possible: int) -> bool:

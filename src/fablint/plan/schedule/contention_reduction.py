@@ -57,8 +57,9 @@ def _exchanged(
     hot = _hot(pairs, placement, state[0])
     count = min(hot.size, len(pairs) // 2, max(1, len(pairs) // AT_ONCE))
     item = random.permutation(hot)[:count]
-    others = np.setdiff1d(np.arange(len(pairs)), item)
-    other = random.permutation(others)[:count]
+    is_other = np.ones(len(pairs), dtype=bool)
+    is_other[item] = False
+    other = random.permutation(np.flatnonzero(is_other))[:count]
     item = item[: other.size]
     turned = np.where(random.random(other.size)[:, None] < 0.5, pairs[other], pairs[other, ::-1])
     first = np.stack([pairs[item, 0], turned[:, 1]], axis=1)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.model.arrays import Codes, Floats, Mask, RankPairs
+from fablint.model.figures.distinct_codes import distinct_values
 from fablint.plan.schedule.rank_pairs import pair_keys
 from fablint.topology.routed_placement import RoutedPlacement
 
@@ -113,7 +114,7 @@ def _presences(rounds: Sequence[RankPairs], placement: RoutedPlacement) -> list[
 def _present(component: Codes, number: Codes) -> _Presence:
     """Components that have a round whole, however often they occur in it; without those of a single round."""
     rounds = int(number.max(initial=0)) + 1
-    key = np.unique(component.astype(np.int64) * rounds + number)
+    key = distinct_values(component.astype(np.int64) * rounds + number)
     _, place, counts = np.unique(key // rounds, return_inverse=True, return_counts=True)
     key = key[counts[place.ravel()] > 1]
     return _Presence(key // rounds, key % rounds, np.ones(key.size))

@@ -15,6 +15,7 @@ import numpy as np
 
 from fablint.model import Scope
 from fablint.model.arrays import Codes, RankPairs, Values
+from fablint.model.figures.distinct_codes import distinct_values, is_among
 from fablint.plan.schedule.contention_reduction import reduce_contention
 from fablint.plan.schedule.interleaving import interleaved
 from fablint.plan.schedule.rank_pairs import pair_keys
@@ -39,12 +40,12 @@ class _Drawing:
 
     placement: RoutedPlacement
     random: np.random.Generator
-    measured: Codes = field(default_factory=lambda: np.zeros(0, np.int64))
+    measured: Codes = field(default_factory=lambda: np.zeros(0, np.int64))  # keys of pairs, ascending
     crossed: Values = field(default_factory=lambda: np.zeros(0, np.float32))
 
     def repeated(self, pairs: RankPairs) -> float:
         """Share of pairs that were measured before."""
-        return float(np.isin(pair_keys(pairs, self.placement.ranks), self.measured).mean()) if len(pairs) else 1.0
+        return float(is_among(pair_keys(pairs, self.placement.ranks), self.measured).mean()) if len(pairs) else 1.0
 
     def cost(self, pairs: RankPairs) -> float:
         """Most flows on a link, and what repeating and crossing the same cables again are worth on top of it."""
@@ -58,7 +59,7 @@ class _Drawing:
         return cost
 
     def take(self, pairs: RankPairs) -> None:
-        self.measured = np.union1d(self.measured, pair_keys(pairs, self.placement.ranks))
+        self.measured = distinct_values(np.append(self.measured, pair_keys(pairs, self.placement.ranks)))
         flows = link_flows(pairs, self.placement).sum(axis=0)
         self.crossed = flows if not self.crossed.size else self.crossed + flows
 

@@ -16,7 +16,7 @@ from fablint.simulate.simulated_fabric import Fabric
 
 Shape = tuple[int, ...]
 
-MOST_HOSTS = 200_000
+MOST_HOSTS = 250_000
 WIDE = 8  # smallest arity of a fat tree of three levels
 
 

@@ -31,10 +31,10 @@ class WordSearch:
         self.words = tuple(dict.fromkeys(words))
 
     def places(self, text: str) -> Mapping[str, Sequence[int]]:
-        """Positions at which each word begins, in order; occurrences of a word may overlap."""
+        """Positions at which each word begins that occurs, in order; occurrences of a word may overlap."""
         if len(text) < _SHORT or len(self.words) < _FEW:
-            return {word: list(_places(text, word)) for word in self.words}
-        positions: dict[str, list[int]] = {word: [] for word in self.words}
+            return {word: places for word in self.words if (places := list(_places(text, word)))}
+        positions: dict[str, list[int]] = defaultdict(list)
         for at in self._candidates(text):
             for offset, word in self._by_pair.get(text[at : at + _PAIR], ()):
                 if at >= offset and text.startswith(word, at - offset):

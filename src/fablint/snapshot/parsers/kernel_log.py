@@ -173,18 +173,26 @@ class KernelLog:
     text: str
     booted: float | None = None  # seconds since 1970; None: dates cannot be converted
     _found: dict[str, dict[int, int]] = field(default_factory=dict, repr=False)  # word: begin and end of its lines
+    _searched: bool = field(default=False, repr=False)  # for the words of all checks
 
     def lines_with(self, words: Iterable[str]) -> list[Line]:
         """Return the kernel's lines with at least one of the words, in order."""
+        if not self._searched:
+            self._searched = True
+            self._find(WATCHED)
         places: dict[int, int] = {}
         for word in words:
-            if word not in self._found:
-                searched = WATCHED if word in WATCHED else (word,)
-                positions = _search(tuple(searched)).places(self.text)
-                self._found.update((one, dict(map(self._line_at, at))) for one, at in positions.items())
-            places |= self._found[word]
+            if word not in WATCHED and word not in self._found:
+                self._find((word,))
+            if word in self._found:
+                places |= self._found[word]
         texts = ((begin, self.text[begin:end]) for begin, end in sorted(places.items()))
         return [line for begin, text in texts if (line := line_of(text, begin, self.booted)) is not None]
+
+    def _find(self, words: Iterable[str]) -> None:
+        """Find the lines of words; most words are in no log."""
+        for word, at in _search(tuple(words)).places(self.text).items():
+            self._found[word] = dict(map(self._line_at, at))
 
     def _line_at(self, at: int) -> tuple[int, int]:
         """Return begin and end of the line at a position."""

@@ -76,7 +76,7 @@ def test_where_memory_is_short_nothing_is_measured(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(speed_probe, "free_memory", lambda _: 100 << 20)
     said: dict[str, Any] = {}
     speed_probe.add_probe(Machine("/", 60.0), said)
-    assert said == {"probe": {"error": "too little free memory for it"}}
+    assert said == {"probe": {"error": "too little free memory for a measurement"}}
 
 
 def test_without_time_nothing_is_measured() -> None:

@@ -198,7 +198,7 @@ def run_on_first(
     system
         This machine.
     progress
-        Shows rounds, and of launchers that are not used.
+        Shows rounds, and launchers that are not used.
     launchers
         In the order in which they are tried.
     engine

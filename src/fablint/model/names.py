@@ -151,7 +151,7 @@ def quoted(text: str) -> str:
 
 
 def beginning(text: str) -> str:
-    """First characters of a text, in one line."""
+    """Return the first 60 characters of a text in one line, and three dots for the others."""
     return printable(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}...")
 
 

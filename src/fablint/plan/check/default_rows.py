@@ -1,4 +1,4 @@
-"""The rows that `fablint check` measures by default."""
+"""The plan that `fablint check` measures by default."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Medium, Plan, RowSpec
+from fablint.plan.check.check_rows import ROWS
 from fablint.plan.rows.cost import OVERHEAD
 from fablint.plan.rows.patterns import extent
 from fablint.plan.rows.plan_file import plan_of
 from fablint.plan.rows.side_by_side import over_media
-
-ROWS = (RowSpec("latency", sizes=(8,)), RowSpec("bandwidth", sizes=(1 << 20,), warmup=(2, 2)))
 
 # Seconds for a pair (serial) or a round (parallel).
 SHORTEST_S = 0.01  # below it warm-up and calibration are most of what happens

@@ -18,7 +18,7 @@ from fablint.model.limits.detection_limits import (
     TOLERANCE,
     required_evidence,
 )
-from fablint.plan.check.default_rows import ROWS
+from fablint.plan.check.check_rows import ROWS
 from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import Stage
 from fablint.plan.schedule.stratified import collisions

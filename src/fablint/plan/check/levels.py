@@ -16,15 +16,8 @@ import numpy as np
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Scope, Slots
 from fablint.model.arrays import RankPairs
-from fablint.plan.check.default_rows import (
-    COMFORTABLE_S,
-    FEWEST_REPEATS,
-    LONGEST_S,
-    MOST_REPEATS,
-    ROWS,
-    SHORTEST_S,
-    SMALL,
-)
+from fablint.plan.check.check_rows import ROWS
+from fablint.plan.check.default_rows import COMFORTABLE_S, FEWEST_REPEATS, LONGEST_S, MOST_REPEATS, SHORTEST_S, SMALL
 from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.rate_adaptation import rows_at, slowest_seconds
 from fablint.plan.check.stages import Stage, names_of, stage_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from fablint.model import Medium, RowSpec, Slots, Topology
-from fablint.plan.check.default_rows import ROWS
+from fablint.plan.check.check_rows import ROWS
 from fablint.topology.routed_placement import RoutedPlacement
 
 

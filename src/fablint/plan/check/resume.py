@@ -9,7 +9,7 @@ from itertools import groupby
 from fablint.errors import UsageError
 from fablint.model import Plan, PlanRow, Row, RowSpec, Run, Slots
 from fablint.plan.rows.cost import row_seconds
-from fablint.plan.rows.patterns import Extent
+from fablint.plan.rows.pattern_extent import Extent
 from fablint.plan.rows.plan_file import ReadFile, plan_row
 from fablint.plan.rows.run_rows import planned_specs, spec_of
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from fablint.model import FollowUp, Plan, PlanRow, RowSpec, Run, Scope
 from fablint.model.arrays import RankPairs
+from fablint.plan.check.check_rows import ROWS
 from fablint.plan.check.default_rows import (
     COMFORTABLE_S,
     LONGEST_S,
     PARALLEL_S,
-    ROWS,
     SERIAL_S,
     SHORTEST_S,
     check_plan,
@@ -22,7 +22,7 @@ from fablint.plan.check.default_rows import (
 from fablint.plan.check.follow_up import LEAST, follow_up_rounds, measured_pairs, with_controls
 from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.rows.cost import OVERHEAD, row_seconds
-from fablint.plan.rows.patterns import Extent
+from fablint.plan.rows.pattern_extent import Extent
 from fablint.plan.rows.side_by_side import named_after_medium, over_media
 from fablint.plan.schedule.interleaving import interleaved, repeated
 from fablint.plan.schedule.stratified import COUNTS, strata, stratified_rounds, tournament

@@ -10,7 +10,7 @@ from typing import Any
 from fablint.errors import UsageError
 from fablint.model import RowSpec, Scope
 from fablint.model.registry.option_values import parse_sizes
-from fablint.plan.check.default_rows import ROWS
+from fablint.plan.check.check_rows import ROWS
 from fablint.plan.check.levels import REACH_LEVEL, Level, level_stage, several_each
 from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import ALONE_S

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from fablint.model.registry.option_values import Counts
 from fablint.model.registry.row_limits import ROW_LIMITS
 from fablint.model.row import RowSpec
-from fablint.plan.rows.patterns import Extent
+from fablint.plan.rows.pattern_extent import Extent
 
 OVERHEAD = 1.10  # schedule, warm-up and writing, on top of the measuring itself
 

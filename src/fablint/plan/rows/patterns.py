@@ -7,26 +7,13 @@ before a launch.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from fablint.errors import UsageError
 from fablint.model.row import RowSpec
+from fablint.plan.rows.pattern_extent import Extent
 from fablint.plan.rows.refusals import refuse_ranks, victim_pairs
 
 Rounds = list[list[tuple[int, int]]]
-
-
-@dataclass(frozen=True)
-class Extent:
-    """Rounds and groups of one repeat of a pattern.
-
-    A group is an unordered pair, a star or the world; in serial order the groups of a round take turns. `fan` is how
-    many ranks share the busiest rank of a group.
-    """
-
-    rounds: int
-    groups: int
-    fan: int = 1
 
 
 def extent(row: RowSpec, ranks: int, rounds: Rounds | None = None) -> Extent:

@@ -11,7 +11,8 @@ from fablint.model import Plan, PlanRow
 from fablint.model.row import RowSpec
 from fablint.plan.rows.benchmarks import Benchmark
 from fablint.plan.rows.cost import row_seconds
-from fablint.plan.rows.patterns import Extent, extent, parse_inline_rounds, parse_rounds
+from fablint.plan.rows.pattern_extent import Extent
+from fablint.plan.rows.patterns import extent, parse_inline_rounds, parse_rounds
 from fablint.plan.rows.refusals import Values
 from fablint.plan.rows.row_text import parse_row
 from fablint.plan.rows.side_by_side import media, named_after_medium

@@ -37,7 +37,7 @@ def node_sets(source: ReportSource) -> tuple[NodeSet, ...]:
 
 
 def behind(source: ReportSource) -> set[str]:
-    """Names of the hosts behind components at fault that name no host."""
+    """Return the hosts at the switches and cables at fault, without those that a finding names."""
     hosts = frozenset(source.run.hosts)
     result: set[str] = set()
     crossings = dict(zip(map(id, source.crossings.findings), source.crossings.crossings, strict=True))

@@ -50,7 +50,7 @@ def probe(machine: Machine) -> Dict[str, Any]:
     """Measure the rates in bytes/s. Raises OSError, MemoryError, RuntimeError, ValueError."""
     cpus = cores(machine)
     if len(cpus) * 2 * COPIED > free_memory(machine) // SHARE:
-        raise MemoryError("too little free memory for it")
+        raise MemoryError("too little free memory for a measurement")
     copier = libc_copy()
     begun, busy, used = time.monotonic(), busy_seconds(machine), own_seconds()
     copies = run(machine, cpus if copier else cpus[:1], lambda: copying(copier))

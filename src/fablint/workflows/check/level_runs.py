@@ -195,7 +195,7 @@ class LevelRuns(CheckRun):
 
     def follow_up_request(self, run: Run) -> PlanInput:
         """Return the request with the stream that suits the rate of the network."""
-        from fablint.plan.check.default_rows import ROWS
+        from fablint.plan.check.check_rows import ROWS
         from fablint.plan.check.levels import STREAM_S
         from fablint.plan.check.rate_adaptation import bandwidth_row, rate_of
 

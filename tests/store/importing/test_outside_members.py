@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from import_cases import NCCL_END, NCCL_HEAD, times_of, written
+from import_cases import FIXTURES, NCCL_END, NCCL_HEAD, times_of, written
 
 from fablint.errors import UsageError
 
@@ -194,3 +194,18 @@ def test_runs_of_imb_with_other_libraries_and_options_are_different_measurements
     other = IMB_TABLE.replace("MPI Version           : 3.1", field)
     first, second = written(tmp_path, IMB_TABLE.format(1.5) + other.format(2.5), ["n1", "n2"]).rows
     assert (times_of(first), times_of(second)) == (pytest.approx([1.5e-6]), pytest.approx([2.5e-6]))
+
+
+@pytest.mark.parametrize(
+    ("fixture", "message"),
+    [
+        ("mpigraph/mpigraph-1.5-np4.txt", "a second matrix 'Send'"),
+        ("nvbandwidth/nvbandwidth-0.2.txt", "a second run of nvbandwidth"),
+    ],
+)
+def test_a_second_run_in_one_file_is_named_where_nothing_tells_it_from_the_first(
+    tmp_path: Path, fixture: str, message: str
+) -> None:
+    text = (FIXTURES / fixture).read_text()
+    with pytest.raises(UsageError, match=message):
+        written(tmp_path, f"{text}Rail 1:\n{text}", ["n1"] if "nvbandwidth" in fixture else None)

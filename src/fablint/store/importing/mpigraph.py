@@ -68,6 +68,10 @@ def parse_mpigraph(text: str) -> MpigraphText:
             parsed.foreign.append(Foreign(number, line))
         elif header := _header(line):
             word, names = header
+            if word in tables:
+                raise UsageError(
+                    f"line {number}: a second matrix '{word}'", "give the output of each run in its own file"
+                )
             if parsed.names and names != parsed.names:
                 raise UsageError(f"line {number}: the ranks are not those of the first matrix", "the file is damaged")
             parsed.names = names

@@ -143,6 +143,10 @@ def _heading(parsed: NvbandwidthText, number: int, line: str) -> bool:
         part = _PART.search(line)
         parsed.tables.append(NvbandwidthTable(parsed.tests[-1], number, part[1] if part else ""))
     elif version := _VERSION.match(line):
+        if parsed.tests:
+            raise UsageError(
+                f"line {number}: a second run of nvbandwidth", "give the output of each run in its own file"
+            )
         parsed.version = version[1]
     elif process := _PROCESS.match(line):
         parsed.processes.append((process[2], int(process[3])))

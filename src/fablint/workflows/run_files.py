@@ -229,7 +229,7 @@ def load_host_facts(run: Run) -> Mapping[str, Mapping[str, str]]:
     for path in own_files(run, HOST_FACTS):
         with errors_of(path, "a table of hosts", "remove it, or measure again"):
             hosts = json.loads(path.read_text(encoding="utf-8"))["hosts"]
-            of_hosts |= {str(host): {str(name): str(value) for name, value in hosts[host].items()} for host in hosts}
+            of_hosts |= {str(host): {str(name): str(facts[name]) for name in facts} for host, facts in hosts.items()}
     return of_hosts
 
 

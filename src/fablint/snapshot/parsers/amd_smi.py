@@ -101,6 +101,8 @@ def _text(value: object) -> str:
 
 def rocm_smi_errors(text: str) -> Mapping[str, AmdGpuErrors]:
     """Parse `rocm-smi --showbus --showrasinfo all --showretiredpages`: errors by PCI address."""
+    if not text:
+        return {}
     addresses: dict[str, str] = {}
     blocks: dict[str, dict[str, BlockErrors]] = {}
     states: dict[str, Counter[str]] = {}

@@ -22,6 +22,8 @@ _MOST_LETTERS = 1 << 20
 
 def gpu_entries(text: str) -> Iterator[Mapping[str, Any]]:
     """Yield the entry of each GPU as in the JSON of amd-smi, with names in lower case; `gpu` is its number."""
+    if not text:  # hosts without GPUs of AMD
+        return
     for document in documents(text):
         whole = document.get("gpu_data", document) if isinstance(document, dict) else document
         yield from (_lower(entry) for entry in dicts(whole) if isinstance(entry.get("gpu"), int))

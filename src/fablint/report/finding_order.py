@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fablint.model import EvidenceRecord, Finding, State, Verdict
+from fablint.model.verdict import NamedLoss
 from fablint.text import evidence as seen, units
 from fablint.text.evidence_sentences import sentences
 
@@ -62,11 +63,16 @@ def limits(verdict: Verdict) -> str:
     if verdict.limits is None or not is_meant_to_be_judged(verdict):
         return ""
     passed = f"OK: losses above {units.percent(verdict.limits.passed).lstrip('+')} would be seen"
-    by_quantity: dict[str, list[str]] = {}
-    for item in verdict.limits.named:
-        by_quantity.setdefault(item.quantity, []).append(f"{item.component} {units.percent(item.loss).lstrip('+')}")
-    named = "; ".join(f"{quantity} of a {', '.join(losses)}" for quantity, losses in by_quantity.items())
+    named = named_losses(verdict.limits.named)
     return f"loss named in 9 of 10 cases: {named}; {passed}" if named else passed
+
+
+def named_losses(losses: Sequence[NamedLoss]) -> str:
+    """Return `bandwidth of a host 7.1 %, link 6.0 %; latency of a host 12 %`."""
+    by_quantity: dict[str, list[str]] = {}
+    for item in losses:
+        by_quantity.setdefault(item.quantity, []).append(f"{item.component} {units.percent(item.loss).lstrip('+')}")
+    return "; ".join(f"{quantity} of a {', '.join(parts)}" for quantity, parts in by_quantity.items())
 
 
 def subject(finding: Finding) -> str:

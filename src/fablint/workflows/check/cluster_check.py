@@ -352,6 +352,12 @@ def _note_plan(context: Context, request: CheckRequest, ranks: PlanInput, hosts:
         f"fablint: {hosts} hosts: {names}: {rounds} rounds, {minutes:.1f} min"
         f" on a fast network (a job would ask for {planned.walltime_s / 60:.0f} min)"
     )
+    if request.budget is not None or request.until is not None:
+        from fablint.report.finding_order import named_losses
+        from fablint.workflows.check.expected_losses import expected_losses
+
+        losses = named_losses(expected_losses(request.planned_suite, ranks))
+        context.progress.note(f"fablint: losses named in 9 of 10 cases with the usual noise: {losses or 'not known'}")
 
 
 def _unfit_hosts(connectivity: Connectivity, policy: UnfitPolicy, *, is_resumed: bool = False) -> Mapping[str, Finding]:

@@ -80,7 +80,7 @@ def test_the_list_of_benchmarks_needs_no_numpy(tmp_path):
 
 
 def test_a_small_run_is_judged_without_the_large_parts_of_scipy(runs):
-    modules = imported(runs, "analyse", "small.run")
+    modules = imported(runs, "-q", "analyse", "small.run")  # without progress, which is shown after 2 s
     heavy = {"scipy.stats", "scipy.optimize", "scipy.sparse", "scipy.ndimage", "fablint.discover"}
     assert modules & (STORING | SHOWING | heavy) == set()
 

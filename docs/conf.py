@@ -51,6 +51,7 @@ CONTENTS = {
         "explanation/pairs-and-paths",
         "explanation/follow-ups",
         "explanation/accuracy",
+        "explanation/scale",
         "explanation/held-out-fabrics",
         "explanation/generated-fleets",
         "explanation/benchmarks",

@@ -38,6 +38,8 @@ RULES = (
     Rule(r"^git clone URL fablint && cd fablint", "git clone -q $CHECKOUT fablint", "no public address is known"),
     Rule(r"^man (fablint-(?:topology|site|run))$", r"test -s $CHECKOUT/share/man/man5/\1.5", "man is not everywhere"),
     Rule(r"^man (\S+)$", r"test -s $CHECKOUT/share/man/man1/\1.1", "man is not everywhere"),
+    Rule(r"^sbatch check-\d\.job$", None, "no Slurm cluster"),
+    Rule(r"^fablint (analyse|report) check-1\.run .*", None, "no jobs: test_joined_runs.py joins runs"),
     Rule(r"^scontrol .*", None, "output of fablint act; a Slurm cluster"),
     Rule(r"^\*/10 [* ]+root +", "", "a line of crontab"),
     Rule(r"/var/lib/node_exporter/", "", "folder of a service"),

@@ -8,7 +8,8 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 from typing import NamedTuple
 
@@ -31,6 +32,7 @@ size = "1M"
 value = "1 GB/s"
 lower = "10%"
 """
+OPTIONAL = {"dask"}  # libraries that only a page needs: its block is run where they are installed
 _MARK = re.compile(r"^@@ (\d+) (\d+)$")
 
 
@@ -104,6 +106,12 @@ def run_page(page: Path, folder: Path) -> list[Ran]:
     ]
 
 
+def has_libraries(lines: Sequence[str]) -> bool:
+    """Return whether the libraries are installed that a block of Python imports and an environment may lack."""
+    imported = {line.split()[1].partition(".")[0] for line in lines if line.startswith(("import ", "from "))}
+    return all(find_spec(name) is not None for name in imported & OPTIONAL)
+
+
 def _free_port() -> int:
     """A port of this host that no program uses."""
     with socket.socket() as listener:
@@ -114,7 +122,7 @@ def _free_port() -> int:
 def _steps(page: Path) -> Iterator[tuple[str, str, str]]:
     """Where a step stands, the line or block, and what is run for it."""
     for block in blocks(page):
-        if block.kind == "python":
+        if block.kind == "python" and has_libraries(block.lines):
             code = "\n".join(_python_before(page, block)) + "\n"
             yield f"{block.page}:{block.line}", block.lines[0], f"python <<'END'\n{code}END"
         for number, line in enumerate(block.lines if block.kind == "shell" else (), block.line):

@@ -51,6 +51,13 @@ class TimedMeasurements:
         return TimedMeasurements(self.started[chosen], self.slow[chosen], self.hosts[:, chosen], self.path[chosen])
 
 
+def order_by_time(measurements: TimedMeasurements) -> Codes:
+    """Return the positions of the measurements whose time is known, in the order of their times."""
+    timed = np.flatnonzero(np.isfinite(measurements.started))
+    order: Codes = timed[np.argsort(measurements.started[timed], kind="stable")]
+    return order
+
+
 @dataclass(frozen=True)
 class TimeCorrelation:
     """Correlation of the slowness of two unrelated pairs, by the distance of their measurements in time."""
@@ -61,9 +68,8 @@ class TimeCorrelation:
     @classmethod
     def between(cls, measurements: TimedMeasurements) -> Self:
         """Return the correlation between pairs without a common host and path; 0 where nothing was slow."""
-        timed = np.flatnonzero(np.isfinite(measurements.started))
-        step = -(-timed.size // MOST_MEASUREMENTS)
-        by_time = timed[np.argsort(measurements.started[timed], kind="stable")]
+        by_time = order_by_time(measurements)
+        step = -(-by_time.size // MOST_MEASUREMENTS)
         # Neighbours in time are kept together, so that short distances remain.
         block = np.arange(by_time.size) // 64 % max(step, 1) == 0
         ordered = measurements.of(by_time[block])
@@ -115,9 +121,13 @@ class SameTime:
     effect: float  # design effect of the set
 
     @classmethod
-    def of(cls, measurements: TimedMeasurements, in_set: Mask) -> Self:
-        """Return those of a set, by all other measurements."""
-        others, set_of = measurements.of(~in_set), measurements.of(in_set)
+    def of(cls, measurements: TimedMeasurements, in_set: Mask, by_time: Codes | None = None) -> Self:
+        """Return those of a set, by all other measurements.
+
+        `by_time` are the positions in `order_by_time`, of a caller that has several sets of the same measurements.
+        """
+        order = order_by_time(measurements) if by_time is None else by_time
+        others, set_of = measurements.of(order[~in_set[order]]), measurements.of(in_set)
         return cls(_share_nearby(others, set_of), TimeCorrelation.between(others).design_effect(set_of))
 
     def explains(self, slow: float, pairs: float, usual: float, chance: float) -> bool:
@@ -137,9 +147,10 @@ class SameTime:
 
 
 def _share_nearby(others: TimedMeasurements, set_of: TimedMeasurements) -> float:
-    """Return the share of slow ones among the unrelated measurements next to those of a set in time; 0 if unknown."""
-    others = others.of(np.flatnonzero(np.isfinite(others.started)))
-    others = others.of(np.argsort(others.started, kind="stable"))
+    """Return the share of slow ones among the unrelated measurements next to those of a set in time; 0 if unknown.
+
+    `others` are in the order of their times.
+    """
     sample = _some(set_of)
     if not others.slow.size or not sample.slow.size:
         return 0.0

@@ -20,7 +20,7 @@ from fablint.analyse.null_model.path_levels import PathLevels
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.message_paths import BY_HOST, MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs, unordered
-from fablint.analyse.observations.time_correlation import SameTime, TimedMeasurements
+from fablint.analyse.observations.time_correlation import SameTime, TimedMeasurements, order_by_time
 from fablint.analyse.settings import (
     CHANCE,
     CLEAR_DISTANCE,
@@ -84,6 +84,8 @@ def find_modes(
     usual = _usual(levels, slow, share)
     tests = max(1, int(levels.is_path.sum()))
     chance = upper_tail(slow, pairs, usual)
+    timed = None if started is None else _measurements(levels, (src, dst), started, is_slow)
+    by_time = None if timed is None else order_by_time(timed)
     modes = []
     for entry in np.flatnonzero(levels.is_path & (slow >= FEWEST_PEERS) & (chance <= measure.chance / tests)):
         on_path = levels.entry == entry
@@ -92,9 +94,7 @@ def find_modes(
         if SMALL_SHARE <= share[entry] <= NEARLY_ALL and ends >= FEWEST_INDEPENDENT:
             loss = float(np.median(beyond[cells]))
             numbers = int(slow[entry]), int(pairs[entry])
-            same_time = None
-            if started is not None:
-                same_time = SameTime.of(_measurements(levels, (src, dst), started, is_slow), on_path)
+            same_time = None if timed is None else SameTime.of(timed, on_path, by_time)
             is_explained = same_time is not None and same_time.explains(*numbers, usual, measure.chance / tests)
             modes.append(Mode(int(entry), *numbers, loss, cells, same_time if is_explained else None))
     return modes

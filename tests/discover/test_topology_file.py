@@ -133,7 +133,7 @@ def test_the_routing_of_a_file_is_read(tmp_path: Path, text: str, routing: Routi
         (SWITCHES + 'hosts: {"a\\nb": s0}\n', r"hosts: 'a\nb' is not a name"),
         (
             SWITCHES + "hosts: {'h[0-99999999999]': s0}\n",
-            "hosts.h[0-99999999999]: 'h[0-99999999999]' stands for more than 200,000 names",
+            "hosts.h[0-99999999999]: 'h[0-99999999999]' stands for more than 250,000 names",
         ),
         (SWITCHES + "hosts: {a/b: s0}\n", "hosts.a/b: a/b is not a host name"),
         (SWITCHES + "hosts: {h0: [s0, s1]}\n", "hosts.h0: unknown switch ['s0', 's1']"),

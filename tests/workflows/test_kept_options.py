@@ -60,6 +60,7 @@ VALUES: Mapping[str, Sequence[str]] = {
     "include_unfit": ("--include-unfit",),
     "site": ("--site", "site.toml"),
     "budget": ("--budget", "77s"),
+    "until": ("--until", "8%"),
     "transport": ("--transport", "tcp,mpi"),
     "device": ("--transport", "tcp", "--device", "hsn1"),
     "streams": ("--transport", "tcp", "--streams", "3"),

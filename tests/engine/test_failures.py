@@ -80,7 +80,7 @@ def test_the_watchdog_wakes_seldom_beside_a_long_window(mpi: Mpi) -> None:
         assert [rank.poll() for rank in both.processes] == [None, None]
         after, duration_s = [wakes(rank.pid) for rank in both.processes], time.monotonic() - begin
     per_second = [(later - earlier) / duration_s for later, earlier in zip(after, before, strict=True)]
-    # At its shortest interval it wakes 20 times a second. Memory that a busy machine takes away makes threads wait as well.
+    # At its shortest interval it wakes 20 times a second. Threads of a busy machine wait for memory as well.
     assert all(one < 15 for one in per_second), per_second
 
 

@@ -33,7 +33,7 @@ def check(bed: Cluster, name: str) -> str:
     """One check; what it came to, in a line."""
     with tempfile.TemporaryDirectory() as folder:
         outcome = checked(bed, Path(folder), "--exclude-unfit", within=("salloc", "--quiet", "-N16"))
-    spent = f"({outcome.not_measuring()} not measuring)"
+    spent = f"({outcome.not_measuring()})"
     return f"{name:<20}  exit {outcome.exit_code}  {outcome.seconds:5.0f} s  {spent}  {outcome.summary()}"
 
 

@@ -101,9 +101,8 @@ class Outcome:
         return self.error or "; ".join(map(sentence, self.reported)) or "no component reported"
 
     def not_measuring(self) -> str:
-        """Seconds that went into other things than measuring, as the last note has them."""
-        spent = next((note.partition("measuring, ")[2] for note in self.notes if "s measuring" in note), "")
-        return spent.partition(" for ")[0]
+        """Seconds of all stages but measuring, as the last note has them."""
+        return next((note.partition("measuring, ")[2] for note in self.notes if "s measuring" in note), "")
 
 
 def sentence(finding: Mapping[str, Any]) -> str:

@@ -176,6 +176,16 @@ def test_a_check_that_goes_on_has_each_option_of_the_check(launches: list[dict[s
     assert asked(launches, "a.run", "resume", "a.run") == first
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("value", [None, 1, 2.5, "always"])
+def test_the_figure_of_a_result_is_written_without_a_warning(tmp_path: Path, value: float | str | None) -> None:
+    result = Result("log.kernel", "n1", "", Outcome.WARN, "out of memory", value, value)
+    save_check(CheckRecord(CheckRequest(), warnings=(result,)), tmp_path)
+    read = load_check(tmp_path)
+    assert read is not None
+    assert [one.message for one in read.warnings] == ["out of memory"]
+
+
 @pytest.mark.parametrize("field", [one.name for one in fields(CheckRecord)])
 def test_each_part_of_the_request_is_read_as_it_was_written(tmp_path: Path, field: str) -> None:
     """A part that is added needs a value here, other than that of an empty record."""

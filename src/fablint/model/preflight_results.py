@@ -55,8 +55,8 @@ class Result(NamedTuple):
     target: str  # `hsn0`, `mlx5_0/1`, `cpu3`; empty: the host itself
     outcome: Outcome
     message: str = ""  # for people, with the value and what was expected: `MTU 1500, 15 others 9000`
-    value: float | str | None = None
-    expected: float | str | None = None
+    value: int | float | str | None = None  # pydantic warns of an int that is to be written as a float
+    expected: int | float | str | None = None
     unit: str = ""
     cause: str = ""  # what the hosts of which it is said share, where that explains it: `switch s3`
     suppressed: Suppressed | None = None  # of a result whose outcome is SUPPRESSED

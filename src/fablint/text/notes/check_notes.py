@@ -34,11 +34,15 @@ def duration(
         "measuring": measuring_s,
         "asking hosts": asking_s,
         "planning": planning_s,
-        f"for {plural(launches, 'launch')}": starting_s,
+        (start := f"for {plural(launches, 'launch')}"): starting_s,
         "judging": judging_s,
     }
     other_s = total_s - sum(stages.values())  # files of the run, transfer of requests, follow-ups that were planned
-    shown = [f"{seconds:.0f} s {what}" for what, seconds in {**stages, "between": other_s}.items() if seconds >= 0.5]
+    shown = [
+        f"{seconds:.0f} s {what}"
+        for what, seconds in {**stages, "between": other_s}.items()
+        if seconds >= 0.5 or what == start
+    ]
     return f"{total_s:.0f} s in all: {', '.join(shown)}"
 
 

@@ -111,15 +111,14 @@ def _refuse_with_suite(explain: bool, output: Path | None, values: dict[str, Any
 
 def _plan_of_suite(session: Session, request: PlanInput, values: dict[str, Any]) -> None:
     from fablint.plan.check.suites import find_suite, plan_summary
-    from fablint.report.finding_order import named_losses
-    from fablint.workflows.check.expected_losses import expected_losses
+    from fablint.workflows.check.expected_losses import expected_losses, in_words
 
     suite = find_suite(values["suite"], unequal=values["unequal"])
     summary = plan_summary(suite, request)
     losses = expected_losses(suite, request)
     text = summary.text()
     if losses:
-        text += f"\nlosses named in 9 of 10 cases with the usual noise: {named_losses(losses)}"
+        text += f"\n{in_words(losses)}"
     facts = {"format": 1, **summary.facts(), "expected_losses": [item.model_dump(mode="json") for item in losses]}
     session.result(text, facts)
 

@@ -13,7 +13,7 @@ _APART_S = 0.5  # steps of a task are at least this far apart
 class JsonLinesProgress:
     """Progress on standard output: one JSON object on each line, with its kind as `event`.
 
-    `docs/reference/json.md` has the events.
+    `docs/reference/verdict.md` has the events.
     """
 
     def __init__(self, system: System) -> None:

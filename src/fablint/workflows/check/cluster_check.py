@@ -353,11 +353,9 @@ def _note_plan(context: Context, request: CheckRequest, ranks: PlanInput, hosts:
         f" on a fast network (a job would ask for {planned.walltime_s / 60:.0f} min)"
     )
     if request.budget is not None or request.until is not None:
-        from fablint.report.finding_order import named_losses
-        from fablint.workflows.check.expected_losses import expected_losses
+        from fablint.workflows.check.expected_losses import expected_losses, in_words
 
-        losses = named_losses(expected_losses(request.planned_suite, ranks))
-        context.progress.note(f"fablint: losses named in 9 of 10 cases with the usual noise: {losses or 'not known'}")
+        context.progress.note(f"fablint: {in_words(expected_losses(request.planned_suite, ranks))}")
 
 
 def _unfit_hosts(connectivity: Connectivity, policy: UnfitPolicy, *, is_resumed: bool = False) -> Mapping[str, Finding]:

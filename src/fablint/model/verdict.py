@@ -113,8 +113,14 @@ class PairFigures(Data):
 class Damage(Data):
     """What a fault costs."""
 
-    hosts: int = Field(description="hosts behind the components: their own, or those connected to their switches")
-    pairs: int = Field(description="ordered pairs of ranks on different hosts whose messages use the components")
+    hosts: int = Field(
+        description="hosts behind the components: their own, those connected to their switches, "
+        "or those that send or receive a tenth of their messages across them"
+    )
+    pairs: int = Field(
+        description="ordered pairs of ranks on different hosts whose messages use the components, each by the share of "
+        "its messages that do where these choose among several paths"
+    )
     figures: PairFigures | None = Field(default=None, description="of such a pair; null without a model of it")
 
 

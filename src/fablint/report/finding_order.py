@@ -97,12 +97,13 @@ def effect(finding: Finding) -> str:
 
 
 def damage(finding: Finding) -> str:
-    """Return how many hosts are behind a component, and how many pairs use it: `16 hosts, 7,680 pairs`; empty if
-    unknown.
+    """Return how many hosts are behind a component, and how many pairs use it: `16 hosts, 7,680 pairs`; the pairs alone
+    of one of many cables that all hosts share; empty if unknown.
     """
     if finding.damage is None:
         return ""
-    return f"{units.plural(finding.damage.hosts, 'host')}, {units.plural(finding.damage.pairs, 'pair')}"
+    pairs = units.plural(finding.damage.pairs, "pair")
+    return f"{units.plural(finding.damage.hosts, 'host')}, {pairs}" if finding.damage.hosts else pairs
 
 
 def healthy(findings: Sequence[Finding]) -> list[tuple[str, str, str]]:

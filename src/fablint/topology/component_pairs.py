@@ -8,12 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from fablint.model import ComponentRef, Finding, Placement
-from fablint.model.arrays import Mask
+from fablint.model.arrays import Codes, Floats, Mask, Values
 from fablint.model.host_name import NicRef
 from fablint.topology.routing import Routes
 
 MOST_PATHS = 16_000_000  # paths that are followed for one page
 MOST_FRAMES = 4000  # rectangles of one finding
+LEAST_SHARE = 0.1  # of the messages that a host sends or receives: less, and the host is not behind the component
+
+PathShares = dict[int, Mask | Values]  # of each link, as in `ComponentPairs.through`
 
 
 @dataclass
@@ -21,69 +24,87 @@ class ComponentPairs:
     """Ordered pairs of ranks whose messages use a component.
 
     Those of senders `tx`, of receivers `rx`, of blocks (sender mask, receiver mask), and those that `through` has by
-    the sender's switch and the receiver: (switches + 1, n), the last row for ranks without a switch.
+    the sender's switch and the receiver: (switches + 1, n), the last row for ranks without a switch. `through` is the
+    share of the messages of each pair: true or false where their path is certain.
     """
 
     tx: Mask
     rx: Mask
     blocks: list[tuple[Mask, Mask]] = field(default_factory=list)
-    through: Mask | None = None
+    through: Mask | Values | None = None
 
     def of(self, src: np.ndarray, dst: np.ndarray, switch: np.ndarray, payload: str) -> Mask:
         """Tell whether the messages of each pair (k,) use the component; `payload` as in `Row`, `switch` of each
         rank.
         """
-        directions = {"src": [(src, dst)], "dst": [(dst, src)]}.get(payload, [(src, dst), (dst, src)])
         crossed = np.zeros(src.size, dtype=bool)
-        for a, b in directions:
-            crossed |= self.tx[a] | self.rx[b]
-            for senders, receivers in self.blocks:
-                crossed |= senders[a] & receivers[b]
-            if self.through is not None:
-                crossed |= self.through[switch[a], b]
+        if payload != "dst":
+            crossed |= self._share(src, dst, switch) > 0
+        if payload != "src":
+            crossed |= self._share(dst, src, switch) > 0
         return crossed
 
-    def number(self, placement: Placement) -> int:
-        """Return how many ordered pairs of ranks on different hosts use the component."""
-        everything = np.ones(placement.ranks, dtype=bool)
-        senders = np.stack([self.tx, *(block for block, _ in self.blocks), placement.switch]).T
-        total = 0
-        for (is_sender, *in_blocks, switch), count in zip(*np.unique(senders, axis=0, return_counts=True), strict=True):
-            receivers = everything if is_sender else self.rx.copy()
-            for is_inside, (_, others) in zip(in_blocks, self.blocks, strict=True):
-                receivers = receivers | others if is_inside else receivers
-            if self.through is not None:
-                receivers = receivers | self.through[switch]
-            total += int(count) * int(np.count_nonzero(receivers))
-        return total - self._within_hosts(placement)
+    def _share(self, src: np.ndarray, dst: np.ndarray, switch: np.ndarray) -> Mask | Values:
+        """(k,) share of the messages from `src` to `dst` that use the component."""
+        whole = self.tx[src] | self.rx[dst]
+        for senders, receivers in self.blocks:
+            whole |= senders[src] & receivers[dst]
+        return whole if self.through is None else np.asarray(np.maximum(whole, self.through[switch[src], dst]))
 
-    def _within_hosts(self, placement: Placement) -> int:
-        """Return how many ordered pairs of ranks of one host, and of a rank with itself, count as pairs that use it."""
+    def number(self, placement: Placement) -> int:
+        """Return how many ordered pairs of ranks on different hosts use the component, each by its share."""
+        return round(float(self._carried(placement)[0].sum()))
+
+    def hosts(self, placement: Placement) -> list[int]:
+        """Return the codes of the hosts that send, or receive, at least `LEAST_SHARE` of their messages across the
+        component, where every rank sends one message to each rank of another host.
+        """
+        ranks = np.bincount(placement.host, minlength=len(placement.hosts))
+        messages = ranks * (placement.ranks - ranks)
+        across = [np.bincount(placement.host, part, minlength=ranks.size) for part in self._carried(placement)]
+        return np.flatnonzero((np.maximum(*across) >= LEAST_SHARE * messages) & (messages > 0)).tolist()
+
+    def _carried(self, placement: Placement) -> tuple[Floats, Floats]:
+        """(n,) messages across the component that each rank sends to, and receives from, the ranks of other hosts: one
+        of each pair, by its share.
+        """
+        switch = placement.switch if self.through is not None else np.zeros_like(placement.switch)
+        profiles = np.stack([self.tx, *(senders for senders, _ in self.blocks), switch]).T
+        _, example, profile, count = np.unique(
+            profiles, axis=0, return_index=True, return_inverse=True, return_counts=True
+        )
+        sent, received = np.zeros(example.size), np.zeros(placement.ranks)
+        for number, sender in enumerate(example.tolist()):
+            whole = self.rx | self.tx[sender]
+            for senders, receivers in self.blocks:
+                whole = whole | receivers if senders[sender] else whole
+            share = whole if self.through is None else np.maximum(whole, self.through[switch[sender]])
+            sent[number] = share.sum(dtype=float)
+            received += count[number] * share
+        return self._between_hosts(sent[profile.ravel()], received, placement)
+
+    def _between_hosts(self, sent: Floats, received: Floats, placement: Placement) -> tuple[Floats, Floats]:
+        """Return messages without those of a rank to itself and to other ranks of its host."""
         order = np.argsort(placement.host, kind="stable")
-        total, shift = int(np.count_nonzero(self.of(order, order, placement.switch, "src"))), 1
-        while (same := placement.host[order[:-shift]] == placement.host[order[shift:]]).any():
-            a, b = order[:-shift][same], order[shift:][same]
-            total += sum(int(np.count_nonzero(self.of(*ends, placement.switch, "src"))) for ends in ((a, b), (b, a)))
-            shift += 1
-        return total
+        for shift in range(placement.ranks):
+            same = placement.host[order[: order.size - shift]] == placement.host[order[shift:]]
+            if not same.any():
+                break
+            a, b = order[: order.size - shift][same], order[shift:][same]
+            for src, dst in ((a, b), (b, a))[: 1 + (shift > 0)]:
+                share = self._share(src, dst, placement.switch)
+                sent[src] -= share
+                received[dst] -= share
+        return sent, received
 
     def senders(self, placement: Placement) -> Mask:
         """(n,) ranks whose messages to some other rank use the component."""
         senders = self.tx | bool(self.rx.any())
         for block, receivers in self.blocks:
             senders |= block & bool(receivers.any())
-        return senders | self._ends(placement)[0]
-
-    def ends(self, placement: Placement) -> Mask:
-        """(n,) ranks that send or receive messages whose route uses the component."""
-        senders, receivers = self._ends(placement)
-        return senders | receivers
-
-    def _ends(self, placement: Placement) -> tuple[Mask, Mask]:
-        """(n,) ranks that send, and that receive, messages whose route uses the component."""
-        through = self.through if self.through is not None else np.zeros((1, placement.ranks), dtype=bool)
-        of_switch, receivers = np.asarray(through.any(axis=1)), np.asarray(through.any(axis=0))
-        return (of_switch[placement.switch] if self.through is not None else receivers), receivers
+        if self.through is not None:
+            senders |= np.asarray(np.any(self.through > 0, axis=1))[placement.switch]
+        return senders
 
     def rectangles(self, order: np.ndarray, switch: np.ndarray) -> list[tuple[int, int, int, int]]:
         """First sender, end of senders, first receiver, end of receivers: places in the order of the axes."""
@@ -95,7 +116,7 @@ class ComponentPairs:
         if self.through is not None:
             places = switch[order]
             starts = [0, *(np.flatnonzero(np.diff(places)) + 1).tolist(), n]
-            rows = [self.through[places[first]][order] for first in starts[:-1]]
+            rows = [np.asarray(self.through[places[first], order] > 0) for first in starts[:-1]]
             first = 0
             for index in range(1, len(rows) + 1):
                 if index == len(rows) or not np.array_equal(rows[index], rows[first]):
@@ -140,13 +161,13 @@ class FindingPairs:
                 links |= set(np.flatnonzero(np.isin(self.routes.ends, codes).any(axis=1)).tolist())
         return links
 
-    def _through(self, links: list[int]) -> dict[int, Mask]:
+    def _through(self, links: list[int]) -> PathShares:
         """Return for each link the paths that cross it, as in `ComponentPairs.through`."""
         place, routes = self.placement, self.routes
         size = (len(place.switches) + 1, place.ranks)
         if routes is None or not links or size[0] * size[1] > MOST_PATHS:
             return {}
-        crossed = {link: np.zeros(size, dtype=bool) for link in links}
+        crossed: PathShares = {link: np.zeros(size, dtype=bool) for link in links}
         code = np.append(routes.codes(place.switches), np.int32(-1))
         ranks = np.arange(place.ranks)
         certain = False
@@ -159,8 +180,8 @@ class FindingPairs:
                     crossed[link][row, ranks[step == link]] = True
         return crossed if certain else self._likely(links, code, crossed)
 
-    def _likely(self, links: list[int], code: np.ndarray, crossed: dict[int, Mask]) -> dict[int, Mask]:
-        """Return where no path is certain, the pairs of switches that cross a link most often."""
+    def _likely(self, links: list[int], code: Codes, crossed: PathShares) -> PathShares:
+        """Return where no path is certain, the pairs of switches that cross a link most often, with their shares."""
         assert self.routes is not None
         count = code.size - 1
         src, dst = (one.ravel() for one in np.meshgrid(code[:-1], code[:-1], indexing="ij"))
@@ -168,20 +189,21 @@ class FindingPairs:
         for item in links:
             of_link = link == item
             if of_link.any():
-                likely = query[of_link][share[of_link] >= 0.5 * share[of_link].max()]
-                between = np.zeros((count + 1, count + 1), dtype=bool)
-                between[likely // count, likely % count] = True
+                is_likely = share[of_link] >= 0.5 * share[of_link].max()
+                likely = query[of_link][is_likely]
+                between = np.zeros((count + 1, count + 1), dtype=np.float32)
+                between[likely // count, likely % count] = share[of_link][is_likely]
                 crossed[item] = between[:, self.placement.switch]
         return crossed
 
-    def _crossing(self, finding: Finding, links: set[int], through: dict[int, Mask]) -> ComponentPairs | None:
+    def _crossing(self, finding: Finding, links: set[int], through: PathShares) -> ComponentPairs | None:
         none = np.zeros(self.placement.ranks, dtype=bool)
         crossing = ComponentPairs(none.copy(), none.copy())
         for component in finding.components:
             self._add(crossing, component, finding.direction, bool(links))
         for link in links & through.keys():
             crosses = through[link]
-            crossing.through = crosses.copy() if crossing.through is None else crossing.through | crosses
+            crossing.through = crosses if crossing.through is None else np.maximum(crossing.through, crosses)
         used = crossing.tx.any() or crossing.rx.any() or crossing.blocks or crossing.through is not None
         return crossing if used else None
 
@@ -233,12 +255,13 @@ def hosts_behind(finding: Finding, crossing: ComponentPairs | None, placement: P
     -------
     list of int
         Codes of hosts: those that the finding names, else those connected to its switches. Of switches without hosts,
-        those whose messages cross them.
+        those that send or receive at least `LEAST_SHARE` of their messages across them.
     """
     nodes = finding.nodes
     if hosts := _codes(nodes, placement.hosts):
         return hosts
     connected = np.isin(placement.switch, _codes(nodes, placement.switches))
     connected |= np.isin(placement.group, _codes(nodes, placement.groups))
-    ranks = connected if connected.any() or crossing is None else crossing.ends(placement)
-    return [int(code) for code in np.unique(placement.host[ranks])]
+    if crossing is not None and not connected.any():
+        return crossing.hosts(placement)
+    return [int(code) for code in np.unique(placement.host[connected])]

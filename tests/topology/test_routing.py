@@ -325,6 +325,25 @@ def test_exposure_of_a_dragonfly_adds_up_to_the_lengths_of_its_paths(fabric: Fab
         assert total[src == start] == pytest.approx(fabric.topology.routing.minimal_share * np.array(lengths))
 
 
+@pytest.mark.parametrize("fabric", [fat_tree(3), dragonfly(5, 4, 2), torus((4, 3))], ids=["tree", "dragonfly", "torus"])
+def test_pairs_whose_paths_cost_the_same_cross_as_many_links(fabric: Fabric) -> None:
+    """A cost says how many links are crossed, and is a lookup where `exposure` follows each path."""
+    routes = routes_of(fabric.topology)
+    codes = routes.codes(sorted({*fabric.topology.host_switch.values()}))
+    src, dst = (ends.ravel() for ends in np.meshgrid(codes, codes, indexing="ij"))
+    costs = routes.path_costs(src, dst)
+    assert costs.tolist() == routes.distances(codes).ravel().tolist()
+    query, _, share = routes.exposure(src, dst)
+    links = np.bincount(query, share, src.size).round(3)
+    assert len({*zip(costs.tolist(), links.tolist(), strict=True)}) == len({*costs.tolist()}) > 1
+
+
+def test_the_cost_of_a_path_from_or_to_an_unknown_switch_is_unknown() -> None:
+    routes = routes_of(topology_of([(0, 1)], 3))
+    ends = np.array([0, 0, -1, 0, -1]), np.array([1, 2, 1, -1, -1])
+    assert routes.path_costs(*ends).tolist() == [1, -1, -1, -1, -1]
+
+
 def test_the_path_of_an_adaptive_message_is_unknown() -> None:
     routes = dragonfly(3, 2, 2).routes
     assert not routes.certain

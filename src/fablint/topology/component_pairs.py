@@ -184,8 +184,12 @@ class FindingPairs:
         """Return where no path is certain, the pairs of switches that cross a link most often, with their shares."""
         assert self.routes is not None
         count = code.size - 1
-        src, dst = (one.ravel() for one in np.meshgrid(code[:-1], code[:-1], indexing="ij"))
-        query, link, share = self.routes.exposure(src, dst)
+        entries = []
+        for row in range(count):  # all paths of all pairs of switches at once fill the memory
+            query, link, share = self.routes.exposure(np.full(count, code[row]), code[:-1])
+            kept = np.isin(link, links)
+            entries.append((row * count + query[kept], link[kept], share[kept]))
+        query, link, share = (np.concatenate(parts) for parts in zip(*entries, strict=True))
         for item in links:
             of_link = link == item
             if of_link.any():

@@ -109,6 +109,12 @@ class Routes:
         links = self._distance[switches][:, self._row[switches]].T
         return np.where(links == UNREACHED, np.int8(-1), links)
 
+    def path_costs(self, src_switch: Codes, dst_switch: Codes) -> Ints:
+        """(k,) cost of a shortest path of each message, as `distances`; -1 where a switch is unknown as well."""
+        row = self._row[dst_switch]
+        cost = self._distance[src_switch, row].astype(np.int64)
+        return np.where((src_switch < 0) | (dst_switch < 0) | (row < 0) | (cost == UNREACHED), -1, cost)
+
     def slowest_cables(self, switches: Codes) -> Floats:
         """(k, k) bytes/s of the slowest cable that a message between each two of k switches with hosts may cross.
 

@@ -32,6 +32,11 @@ def test_nothing_is_lost_by_folding(names: list[str]) -> None:
         assert set(folded.split("\n")) == set(names)
 
 
+@given(st.lists(st.text(st.sampled_from("ab019.-"), min_size=1, max_size=5), min_size=33, unique=True))
+def test_many_names_are_folded_as_one_by_one(names: list[str]) -> None:
+    assert fold(names) == str(NodeSet.fromlist(names, resolver=RESOLVER_NOGROUP))
+
+
 def test_what_means_something_else_in_a_node_set_is_not_folded() -> None:
     assert fold(["nid002", "nid001", "login", "nid001"]) == "login,nid[001-002]"
     assert fold(["nid001/hsn0", "nid002/hsn0"]) == "nid[001-002]/hsn0"

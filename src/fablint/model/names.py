@@ -65,8 +65,29 @@ def _folded(single: frozenset[str], between: str) -> str:
 
     if all(map(_PLAIN.fullmatch, single)):
         with suppress(NodeSetException):
-            return str(NodeSet.fromlist(single, resolver=RESOLVER_NOGROUP))
+            return str(NodeSet.fromlist(_ranges(single), resolver=RESOLVER_NOGROUP))
     return between.join(sorted(single, key=natural))
+
+
+def _ranges(names: Iterable[str]) -> list[str]:
+    """Node sets of the names that have one number, and the other names: ClusterShell reads a range in the time of a
+    name.
+    """
+    texts: list[str] = []
+    numbers: dict[tuple[str, str, int], list[int]] = {}
+    for name in names:
+        parts = _DIGITS.split(name)
+        if len(parts) == 3:
+            numbers.setdefault((parts[0], parts[2], len(parts[1])), []).append(int(parts[1]))
+        else:
+            texts.append(name)
+    for (head, tail, width), values in numbers.items():
+        ordered = sorted(values)
+        starts = [place for place, value in enumerate(ordered) if not place or value - 1 != ordered[place - 1]]
+        ranges = zip(starts, [*starts[1:], len(ordered)], strict=True)
+        words = ",".join(f"{ordered[first]:0{width}d}-{ordered[end - 1]:0{width}d}" for first, end in ranges)
+        texts.append(f"{head}[{words}]{tail}")
+    return texts
 
 
 _folded_few = lru_cache(maxsize=4096)(_folded)  # every host of a fleet has NICs of the same names

@@ -17,7 +17,8 @@ from fablint.report.html.packing import coded, packed
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.text import units
 
-MOST_BLOCKS = 1024
+MOST_BLOCKS = 1024  # of a matrix, where a page has the matrices of so many rows:
+_ROWS = 2  # of more, matrices are smaller: a cell takes about 13 bytes of page
 _FEWEST_PAIRS = 6  # of two blocks of hosts, on average
 _FRAMED = 0.2  # share of a cell's measurements from which it is framed
 
@@ -36,9 +37,10 @@ class Blocks:
         return np.searchsorted(np.array(self.starts), place, side="right") - 1
 
 
-def divisions(placement: Placement, order: np.ndarray, cells: int) -> list[Blocks]:
-    """Divisions worth a matrix, the finest first. `cells` are those measured of the row."""
+def divisions(placement: Placement, order: np.ndarray, cells: int, rows: int = 1) -> list[Blocks]:
+    """Divisions worth a matrix, the finest first. `cells` are those measured of the row, `rows` all of the page."""
     hosts = []
+    most = int(MOST_BLOCKS * min(1.0, (_ROWS / rows) ** 0.5))
     for what, code, names in (
         ("switch", placement.switch, placement.switches),
         ("group", placement.group, placement.groups),
@@ -47,9 +49,9 @@ def divisions(placement: Placement, order: np.ndarray, cells: int) -> list[Block
             hosts.append(_runs(what, code[order], names))
     if len(hosts) > 1 and hosts[0].names == hosts[1].names:
         del hosts[1]
-    if not hosts:
-        hosts = [_hosts(placement, order, cells)]
-    return [one for one in hosts if one.fewest <= len(one.names) < min(MOST_BLOCKS, placement.ranks)]
+    if not hosts or placement.ranks > len(hosts[-1].names) >= most:
+        hosts.append(_hosts(placement, order, cells, most))
+    return [one for one in hosts if one.fewest <= len(one.names) < min(most, placement.ranks)]
 
 
 def _runs(what: str, code: np.ndarray, names: tuple[str, ...]) -> Blocks:
@@ -58,10 +60,11 @@ def _runs(what: str, code: np.ndarray, names: tuple[str, ...]) -> Blocks:
     return Blocks(what, labels, (*starts, code.size))
 
 
-def _hosts(placement: Placement, order: np.ndarray, cells: int) -> Blocks:
+def _hosts(placement: Placement, order: np.ndarray, cells: int, most: int) -> Blocks:
     """Blocks of as many consecutive ranks as have a few pairs with another block."""
     n = order.size
     side = int(np.clip(np.ceil(n * np.sqrt(_FEWEST_PAIRS / max(cells, 1))), 1, n))
+    side = max(side, -(-n // (most - 1)))
     starts = np.linspace(0, n, -(-n // side) + 1).round().astype(int).tolist()
     hosts = [[placement.hosts[code] for code in placement.host[order[a:b]]] for a, b in pairwise(starts)]
     return Blocks("block of hosts", tuple(map(_block_name, hosts)), tuple(starts), fewest=3)
@@ -126,7 +129,6 @@ def block_map(row: Row, size: int, cells: MeasuredCells, block_cells: BlockCells
     )
     finite_residuals = residual[np.isfinite(residual)]
     return common_facts(row, size, block_cells.blocks.what, block_cells.blocks.names) | {
-        "starts": packed(np.array(block_cells.blocks.starts), "<i4"),
         "label": f"{row.name}, {units.size(size)}: {_title(block_cells.blocks)}",
         **planes(used, time, residual, block_cells.pairs),
         **frames.facts(used),
@@ -155,7 +157,6 @@ def late_map(
     high = middle + max(0.02, 6 * 1.4826 * float(np.median(np.abs(share - middle))) if share.size else 0.0)
     high = max(high, *(float(share[one].max(initial=0.0)) for one in frames.framed), 0.0)
     return common_facts(row, size, block_cells.blocks.what, block_cells.blocks.names) | {
-        "starts": packed(np.array(block_cells.blocks.starts), "<i4"),
         "label": f"{row.name}, {units.size(size)}: late messages, {_title(block_cells.blocks)}",
         **planes(block_cells.used, share, np.full(block_cells.used.size, np.nan), block_cells.pairs),
         **frames.facts(block_cells.used),

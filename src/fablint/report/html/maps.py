@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fablint.model import SCOPES, State
+from fablint.model import Row, State
 from fablint.report import finding_order
 from fablint.report.drawings.link_values import all_links
 from fablint.report.drawings.scales import NARROWEST, bulk_ends
@@ -15,9 +15,10 @@ from fablint.report.html import block_maps
 from fablint.report.html.core_pairs import has_core_pairs
 from fablint.report.html.link_maps import link_map
 from fablint.report.html.marks import marks_of, measured_of
-from fablint.report.html.node_sets import behind
 from fablint.report.html.packing import number, packed
 from fablint.report.html.pair_lists import repeated
+from fablint.report.html.shown_ranks import ShownRanks
+from fablint.report.survey.heatmap import HeatMap
 from fablint.report.survey.report_source import ReportSource, has_pairs
 from fablint.report.survey.row_survey import SizeSurvey
 from fablint.text import units
@@ -30,52 +31,50 @@ MOST_WORST = 20
 
 def page_data(source: ReportSource) -> dict[str, Any]:
     """Everything for the script. Arrays are base64 of little-endian int32 or float32."""
-    run, placement = source.run, source.placement
-    maps = _maps(source)
+    marks = [one.facts for one in marks_of(source)]
+    shown = ShownRanks.of(source, marks)
+    maps, models = _maps(source, shown)
     return {
-        "ranks": run.ranks,
-        "hosts": run.hosts,
-        "host": packed(placement.host, "<i4"),
-        "switch": packed(placement.switch, "<i4"),
-        "group": packed(placement.group, "<i4"),
-        "switches": placement.switches,
-        "groups": placement.groups,
-        "order": packed(source.order, "<i4"),
-        "scopes": [str(scope) for scope in SCOPES],
-        "behind": sorted(behind(source)),
-        "marks": [one.facts for one in marks_of(source)],
+        **shown.facts(source),
+        "marks": [shown.mark(mark) for mark in marks],
         "maps": maps,
+        "models": models,
         "first": _first_map(maps, source),
     }
 
 
-def _maps(source: ReportSource) -> list[dict[str, Any]]:
-    """Maps of all rows and sizes: medians over blocks first where rounds leave most pairs unmeasured."""
+def _maps(source: ReportSource, shown: ShownRanks) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Maps of all rows and sizes: medians over blocks first where rounds leave most pairs unmeasured; and the models of
+    those that have no map of pairs.
+    """
     maps: list[dict[str, Any]] = []
+    models: list[dict[str, Any]] = []
     if has_core_pairs(source.run):
-        return maps
+        return maps, models
     for row in source.rows:
-        if not has_pairs(row):
+        if not has_pairs(row) or source.cells[row.name].cells.src.size < _FEWEST_CELLS:
             continue
-        cell_set = source.cells[row.name]
-        pairs = [_pair_map(one, source) for one in source.surveys[row.name] if one.distribution.pairs()]
-        if cell_set.cells.src.size < _FEWEST_CELLS:
-            continue
-        blocks = []
-        for division in block_maps.divisions(source.placement, source.order, cell_set.cells.src.size):
-            groups = block_maps.BlockCells.of(cell_set.cells, division, source.place)
-            frames = groups.frames(measured_of(cell_set, source))
-            blocks += (
-                [block_maps.late_map(row, cell_set.size, groups, cell_set.late, frames)]
-                if cell_set.late is not None
-                else []
-            )
-            blocks.append(block_maps.block_map(row, cell_set.size, cell_set.cells, groups, frames))
-        values = all_links(source).get(row.name)
-        linked = link_map(values, source) if values is not None else None
-        blocks += [linked] if linked is not None else []
+        surveys = [one for one in source.surveys[row.name] if one.distribution.pairs()]
+        pairs = [_pair_map(one, heatmap, source, shown) for one in surveys if (heatmap := one.heatmap) is not None]
+        models += [_model(one, source, shown) for one in surveys if one.heatmap is None]
+        blocks = _block_maps(row, source, shown)
         maps += [*blocks, *pairs] if row.layout == "list" else [*pairs, *blocks]
-    return maps
+    return maps, models
+
+
+def _block_maps(row: Row, source: ReportSource, shown: ShownRanks) -> list[dict[str, Any]]:
+    """Matrices of medians of a row."""
+    cell_set, blocks = source.cells[row.name], []
+    for division in block_maps.divisions(source.placement, source.order, cell_set.cells.src.size, len(source.cells)):
+        groups = block_maps.BlockCells.of(cell_set.cells, division, source.place)
+        frames = groups.frames(measured_of(cell_set, source))
+        starts = {"starts": packed(shown.places_of(division.starts), "<i4")}
+        if cell_set.late is not None:
+            blocks.append(starts | block_maps.late_map(row, cell_set.size, groups, cell_set.late, frames))
+        blocks.append(starts | block_maps.block_map(row, cell_set.size, cell_set.cells, groups, frames))
+    values = all_links(source).get(row.name)
+    linked = link_map(values, source) if values is not None else None
+    return [*blocks, linked] if linked is not None else blocks
 
 
 def _first_map(maps: Sequence[Mapping[str, Any]], source: ReportSource) -> int:
@@ -90,7 +89,11 @@ def _first_map(maps: Sequence[Mapping[str, Any]], source: ReportSource) -> int:
     rows = {one.row for one in worst.evidence} if worst else set()
     between = worst is not None and worst.nodes <= links and worst.component in ("link", "cable", "port", "switch")
     between = between and not (worst and worst.component == "switch" and worst.nodes <= with_hosts)
-    rounds = {one["row"] for one in maps if one.get("layout") == "list" or one.get("side", 1) > MOST_SIDE}
+    rounds = {
+        one["row"]
+        for one in maps
+        if not source.is_whole or one.get("layout") == "list" or one.get("side", 1) > MOST_SIDE
+    }
 
     def score(index: int) -> tuple[bool | int, ...]:
         item = maps[index]
@@ -112,17 +115,32 @@ def _first_map(maps: Sequence[Mapping[str, Any]], source: ReportSource) -> int:
     return min(range(len(maps)), key=score, default=0)
 
 
-def _pair_map(size_survey: SizeSurvey, source: ReportSource) -> dict[str, Any]:
+def _pair_map(size_survey: SizeSurvey, heatmap: HeatMap, source: ReportSource, shown: ShownRanks) -> dict[str, Any]:
     """A map of pairs, or of rounds, with its model and its worst pairs."""
     fit = size_survey.fit
-    shown = size_survey.heatmap.bulk((0.005, 0.05, 0.95, 0.999))
+    healthy = fit.healthy if fit else np.zeros((2, source.run.ranks))
+    return (
+        heatmap.encode()
+        | _model(size_survey, source, shown)
+        | {
+            "completed": source.memo.get("completed", {}).get(size_survey.row.name, ()),
+            "raw_scale": bulk_ends(*heatmap.bulk((0.005, 0.05, 0.95, 0.999))),
+            "residual_scale": float(np.clip(8 * fit.noise, NARROWEST, 1.0)) if fit and np.isfinite(fit.noise) else 0.2,
+            "class_log": [number(value) for value in size_survey.class_log],
+            "tx": packed(healthy[0], "<f4"),
+            "rx": packed(healthy[1], "<f4"),
+        }
+    )
+
+
+def _model(size_survey: SizeSurvey, source: ReportSource, shown: ShownRanks) -> dict[str, Any]:
+    """What the ranks add at one size of a row, and its worst pairs."""
+    fit = size_survey.fit
     cell_set = source.cells[size_survey.row.name]
-    zeros = np.zeros(source.run.ranks)
-    healthy = fit.healthy if fit else (zeros, zeros)
+    effects = (fit.tx, fit.rx) if fit else np.zeros((2, source.run.ranks))
     label = f"{size_survey.row.name}, {units.size(size_survey.size)}"
-    return size_survey.heatmap.encode() | {
+    return {
         "row": size_survey.row.name,
-        "completed": source.memo.get("completed", {}).get(size_survey.row.name, ()),
         "label": f"{label}: rounds" if size_survey.row.layout == "list" else f"{label}: every pair",
         "size": size_survey.size,
         "rate": units.is_rate(size_survey.row.quantity),
@@ -130,15 +148,10 @@ def _pair_map(size_survey: SizeSurvey, source: ReportSource) -> dict[str, Any]:
         "payload": size_survey.row.payload,
         "backwards": size_survey.row.payload == "dst",
         "fitted": fit is not None,
-        "raw_scale": bulk_ends(*shown),
-        "residual_scale": float(np.clip(8 * fit.noise, NARROWEST, 1.0)) if fit and np.isfinite(fit.noise) else 0.2,
         "noise": fit.noise if fit and np.isfinite(fit.noise) else 0.0,
-        "class_log": [number(value) for value in size_survey.class_log],
-        "tx": packed(healthy[0], "<f4"),
-        "rx": packed(healthy[1], "<f4"),
-        "effects": [packed(np.nan_to_num(effect), "<f4") for effect in ((fit.tx, fit.rx) if fit else healthy)],
-        "worst": _unexplained(size_survey, source),
-        "repeated": [] if size_survey.size != cell_set.size else repeated(cell_set, source),
+        "effects": [packed(np.nan_to_num(np.asarray(effect)[shown.ranks]), "<f4") for effect in effects],
+        "worst": shown.pairs(_unexplained(size_survey, source)),
+        "repeated": [] if size_survey.size != cell_set.size else shown.pairs(repeated(cell_set, source)),
     }
 
 

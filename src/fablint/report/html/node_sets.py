@@ -11,6 +11,8 @@ from fablint.report.survey.report_source import ReportSource
 from fablint.text import units
 from fablint.topology.component_pairs import hosts_behind
 
+MOST_LETTERS = 200_000  # of a node set on the page
+
 
 @dataclass(frozen=True)
 class NodeSet:
@@ -50,4 +52,7 @@ def behind(source: ReportSource) -> set[str]:
 
 def _set(name: str, meaning: str, hosts: Iterable[str]) -> NodeSet:
     names = sorted(hosts)
-    return NodeSet(name, meaning, len(names), units.fold(names, ","))
+    folded = units.fold(names, ",")
+    if len(folded) > MOST_LETTERS:
+        return NodeSet(name, f"{meaning}; too long for the page: fablint analyse --json has them", len(names), "")
+    return NodeSet(name, meaning, len(names), folded)

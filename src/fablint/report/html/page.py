@@ -25,6 +25,7 @@ from fablint.report.html.fact_lists import all_facts, changed_counters
 from fablint.report.html.maps import page_data
 from fablint.report.html.node_sets import node_sets
 from fablint.report.html.packing import embeddable
+from fablint.report.html.shown_ranks import left_out
 from fablint.report.html.transport_sections import split_blocks, transport_sections
 from fablint.report.self_contained import asset, source_hash, write_page
 from fablint.report.survey.path_lengths import deviations
@@ -103,6 +104,8 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
         counters=changed_counters(run),
         slowest=pair_lists.of_findings(source),
         coverage=coverage_of_fabric(source),
+        further=source.further,
+        left_out=left_out(source),
         simulated=run.facts.simulated is not None,
         charts_of=rows,
         rows=[summary.row_summary(row) for row in run.rows],

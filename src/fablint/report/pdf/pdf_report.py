@@ -39,6 +39,7 @@ from fablint.version import __version__
 
 MOST_STRIPS = 4  # findings whose pairs are drawn over time, the gravest
 _SLOWEST = 20
+_MOST_LINES = 300  # of the table of hosts
 _FINDING_SHARES = (1.35, 1.75, 2.0, 3.9)  # widths of the columns: a state is one word of one line
 
 
@@ -72,11 +73,7 @@ class _Report:
 
     @cached_property
     def surveys(self) -> dict[str, list[SizeSurvey]]:
-        side = max(1, self.run.ranks // 64)  # the survey's own maps are not drawn
-        return {
-            row.name: survey(row, self.source.fits_of(row), self.placement, self.source.order, side)
-            for row in self.rows
-        }
+        return {row.name: survey(row, self.source.fits_of(row), self.placement, self.source.order) for row in self.rows}
 
     def render(self) -> bytes:
         name = printable(run_facts.title(self.run))
@@ -125,10 +122,12 @@ class _Report:
             ("limits", finding_order.limits(verdict)),
         ]
         yield table((), [fact for fact in facts if fact[1] != ""], (1, 5))
-        ordered = finding_order.ordered(verdict)
+        ordered = self.source.found
         if rows := [_finding(finding) for finding in finding_order.faulty(ordered)]:
             yield from _heading("Findings")
             yield table(("state", "component", "effect", "evidence and next step"), rows, _FINDING_SHARES)
+        if further := self.source.further:
+            yield paragraph(f"{further}.")
         yield from self._topology()
         yield from self._strips(len(rows))
         if healthy := finding_order.healthy(ordered):
@@ -303,8 +302,13 @@ class _Report:
         grouped: dict[tuple[str, _HostState | None], list[str]] = {}
         for host, name in zip(self.run.hosts, switch, strict=True):
             grouped.setdefault((name, states.get(host)), []).append(host)
-        folded = [_host_cells(units.fold(members, ", "), *key) for key, members in grouped.items()]
+        lines = list(grouped.items())
+        if len(lines) > _MOST_LINES:
+            lines = sorted(lines, key=lambda line: line[0][1] in (None, _HostState(State.OK)))[:_MOST_LINES]
+        folded = [_host_cells(units.fold(members, ", "), *key) for key, members in lines]
         yield table(("hosts", "switch", "state"), folded, (5, 1.2, 1.2))
+        if left := len(self.run.hosts) - sum(len(members) for _, members in lines):
+            yield paragraph(f"{units.plural(left, 'host')} left out of this table, those of findings last.")
 
     def _switches(self) -> list[str]:
         return [", ".join(names) or "-" for names in self.placement.host_switches]

@@ -84,7 +84,7 @@ def picture(run: Run, diagnosis: Diagnosis, name: str) -> bytes:
     fit = source.fit_of(row, size)
     title = f"{run_facts.title(run)}, {row.name} {units.size(size)}. {word}"
     if kind == DISTRIBUTION:
-        surveys = survey(row, {size: fit} if fit else {}, placement, order, max(1, run.ranks // 64))
+        surveys = survey(row, {size: fit} if fit else {}, placement, order)
         shown = next(one for one in surveys if one.size == size)
         return _histograms(histograms(shown), title)
     matrix = drawn_matrix(row, size, fit, placement, order)

@@ -15,9 +15,12 @@ from fablint.report.survey.heatmap import block_side, topological_order
 from fablint.report.survey.late_shares import has_late_messages, late_shares
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.report.survey.row_survey import SizeSurvey, survey
+from fablint.text import units
 from fablint.topology.component_pairs import FindingPairs
 from fablint.topology.routing import Routes, routes_of
 
+MOST_RANKS = 100_000  # of a page that names all ranks, with a column of a map and a line of a table of each
+MOST_FINDINGS = 500  # of a page or a PDF
 MOST_DRAWN = 40  # findings with frames and charts of their own
 FEWEST_OF_DISTANCE = 50  # cells whose median replaces a model
 
@@ -57,10 +60,25 @@ class ReportSource:
         place[self.order] = np.arange(self.order.size, dtype=place.dtype)
         return place
 
+    @property
+    def is_whole(self) -> bool:
+        """Return whether the page names all ranks."""
+        return self.run.ranks <= MOST_RANKS
+
     @cached_property
     def found(self) -> list[Finding]:
-        """The findings in the order of the report."""
-        return finding_order.ordered(self.diagnosis.verdict)
+        """The findings in the order of the report, of very many faulty ones the gravest."""
+        findings = finding_order.ordered(self.diagnosis.verdict)
+        others = {id(finding) for finding in finding_order.faulty(findings)[MOST_FINDINGS:]}
+        return [finding for finding in findings if id(finding) not in others]
+
+    @property
+    def further(self) -> str:
+        """Return how many findings the report does not have, and where they are; empty if it has all."""
+        count = len(finding_order.ordered(self.diagnosis.verdict)) - len(self.found)
+        return (
+            f"{units.plural(count, 'further finding')}, less grave: fablint analyse --all lists them" if count else ""
+        )
 
     @cached_property
     def routes(self) -> Routes | None:
@@ -82,7 +100,8 @@ class ReportSource:
     @cached_property
     def surveys(self) -> dict[str, list[SizeSurvey]]:
         """Surveys of these rows by name."""
-        side = block_side(self.run.ranks, sum(len(row.sizes) for row in self.rows if has_pairs(row)))
+        maps = sum(len(row.sizes) for row in self.rows if has_pairs(row))
+        side = block_side(self.run.ranks, maps) if self.is_whole else None
         return {row.name: survey(row, self.fits_of(row), self.placement, self.order, side) for row in self.rows}
 
     def fits_of(self, row: Row) -> dict[int, Fit]:

@@ -136,7 +136,7 @@ class Distribution:
 class SizeSurvey:
     """What the report shows of one size of a row."""
 
-    def __init__(self, row: Row, size: int, fit: Fit | None, placement: Placement, heatmap: HeatMap) -> None:
+    def __init__(self, row: Row, size: int, fit: Fit | None, placement: Placement, heatmap: HeatMap | None) -> None:
         self.row, self.size, self.fit, self.heatmap = row, size, fit, heatmap
         self.placement = placement
         self.distribution = Distribution()
@@ -150,7 +150,8 @@ class SizeSurvey:
         residual = self._residual(block, log_time, scope)
         measured = np.isfinite(log_time)
         self.distribution.add(log_time[measured], scope[measured])
-        self.heatmap.add(block.src, block.dst, log_time, residual)
+        if self.heatmap is not None:
+            self.heatmap.add(block.src, block.dst, log_time, residual)
         self._keep_worst(block, log_time, residual)
 
     def _residual(self, block: Block, log_time: np.ndarray, scope: np.ndarray) -> np.ndarray:
@@ -176,10 +177,15 @@ class SizeSurvey:
         del self.worst[WORST_PAIRS:]
 
 
-def survey(row: Row, fits: dict[int, Fit], placement: Placement, order: np.ndarray, side: int) -> list[SizeSurvey]:
-    """Survey all sizes of a row in one pass. `fits` by size; `order` and `side` as in `HeatMap`."""
+def survey(
+    row: Row, fits: dict[int, Fit], placement: Placement, order: np.ndarray, side: int | None = None
+) -> list[SizeSurvey]:
+    """Survey all sizes of a row in one pass. `fits` by size; `order` and `side` as in `HeatMap`; None: without maps."""
     rounds = row.arrays["dst"].shape[1] if row.layout == "list" else None
-    surveys = [SizeSurvey(row, size, fits.get(size), placement, HeatMap(order, side, rounds)) for size in row.sizes]
+    surveys = [
+        SizeSurvey(row, size, fits.get(size), placement, None if side is None else HeatMap(order, side, rounds))
+        for size in row.sizes
+    ]
     unknown = SCOPES.index(Scope.UNKNOWN)  # a collective has no partner, and so no scope
     for block in blocks(row):
         scope = np.where(block.dst < 0, unknown, placement.scopes(block.src[:, None], np.maximum(block.dst, 0)))

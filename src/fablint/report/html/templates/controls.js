@@ -15,7 +15,7 @@ function listPairs(view, name, pairs) {
 }
 
 function listWorst(view) {
-  const { worst, repeated = [] } = view.map;
+  const { worst, repeated = [] } = view.fabric.isWhole ? view.map : pairMap(view);
   byId("slow-pairs").hidden = !worst.length;
   byId("repeated-section").hidden = !repeated.length;
   listPairs(view, "repeated", repeated);
@@ -143,7 +143,7 @@ async function follow(view, first) {
   const mark = view.marks.list.find((one) => one.finding + 1 === number("finding"));
   if (mark) return view.focus.open(mark);
   const { fabric, map } = view, [src, dst, x, y] = ["src", "dst", "x", "y"].map(number);
-  if (src >= 0 && dst >= 0 && src < fabric.ranks && dst < fabric.ranks) point(view, src, dst);
+  if (fabric.isWhole && src >= 0 && dst >= 0 && src < fabric.ranks && dst < fabric.ranks) point(view, src, dst);
   else if (x >= 0 && y >= 0 && x < map.width && y < map.height) view.select({ x, y });
 }
 

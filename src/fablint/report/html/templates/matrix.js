@@ -35,10 +35,13 @@ class Fabric {
     Object.assign(this, { ranks: data.ranks, hosts: data.hosts, switches: data.switches, groups: data.groups, scopes: data.scopes });
     this.behind = new Set(data.behind);
     for (const name of ["host", "switch", "group", "order"]) this[name] = unpack(data[name], Int32Array);
+    this.numbers = data.numbers && unpack(data.numbers, Int32Array); // of a page that does not name all ranks
     this.place = new Int32Array(this.ranks);
     this.order.forEach((rank, place) => { this.place[rank] = place; });
-    this.oneRankPerHost = this.hosts.length === this.ranks;
+    this.oneRankPerHost = data.one_rank_per_host;
   }
+
+  get isWhole() { return !this.numbers; }
 
   /** Index into scopes of a pair. The same rule as Placement.scopes. */
   scope(a, b) {
@@ -50,7 +53,7 @@ class Fabric {
 
   name(rank) {
     const host = this.hosts[this.host[rank]];
-    return this.oneRankPerHost ? host : `${host} (rank ${rank})`;
+    return this.oneRankPerHost ? host : `${host} (rank ${this.numbers ? this.numbers[rank] : rank})`;
   }
 }
 

@@ -1,8 +1,8 @@
 // The tables of the chosen row and size: hosts, switches and groups, links, pairs.
 
-/** The map of pairs or of rounds of the same row and size as the chosen map. */
+/** The map of pairs or of rounds of the same row and size as the chosen map, or their model. */
 function pairMap(view) {
-  const same = view.maps.filter((map) => map.row === view.map.row && map.effects);
+  const same = view.models.filter((map) => map.row === view.map.row);
   return same.find((map) => map.size === view.map.size) || same[0];
 }
 
@@ -168,7 +168,8 @@ function listenToTables(view) {
   const fill = { hosts: hostTable, switches: switchTable, links: (own, place) => linkTable(own, place, links(own.map)), pairs: pairTable };
   const refresh = () => {
     byId("table-links").hidden = !links(view.map);
-    byId("table-switches").hidden = !view.fabric.switches.length;
+    byId("table-switches").hidden = !view.fabric.switches.length || !view.fabric.isWhole;
+    byId("table-pairs").hidden = !view.fabric.isWhole;
     for (const [name, build] of Object.entries(fill)) {
       const details = byId(`table-${name}`), key = `${view.map.row} ${view.map.size}`;
       if (!details.open || details.hidden || details.dataset.row === key) continue;

@@ -6,10 +6,18 @@ const BAR = 6; // outside of them, for the components of the findings
 const FAINT = 100; // opacity of a faint cell, of 255
 const CALM = 0.45; // opacity of the cells outside of frames, where each is one measurement
 
+/** What ranks add at one size of a row that has no map of pairs. */
+class Model {
+  constructor(data) { Object.assign(this, data, { effects: data.effects.map((effect) => unpack(effect, Float32Array)) }); }
+
+  change(logEffect) { return changeOf(this, logEffect); }
+}
+
 class View {
   constructor(data, fabric) {
     this.fabric = fabric;
     this.maps = data.maps.map((map) => (map.names ? new BlockMap(map, fabric) : new HeatMap(map, fabric)));
+    this.models = [...this.maps.filter((map) => map.effects), ...data.models.map((model) => new Model(model))];
     this.marks = new Marks(data.marks, fabric);
     this.canvas = byId("canvas");
     this.map = this.maps[0];

@@ -98,7 +98,7 @@ RUNS = {
 FOLDED = "article.ok, .slowest, #slow-pairs, #spikes"
 PICTURES: dict[str, PagePicture | TerminalPicture] = {
     "report-page.png": PagePicture("demo-fabric.run", "nav, .verdict, .findings, #matrix-section", 1000, 1240, FOLDED),
-    "report-findings.png": PagePicture("night.run", "nav, .verdict, .findings", 1200, 790, "article.ok"),
+    "report-findings.png": PagePicture("night.run", "nav, .verdict, .findings", 1100, 790, "article.ok"),
     "report-map.png": PagePicture("demo-fabric.run", "#matrix-section", 1200, 890),
     "report-rounds.png": PagePicture("night.run", "#matrix-section", 1200, 890),
     "report-topology.png": PagePicture("demo-fabric.run", "[aria-labelledby=topology]", 1200, 270),

@@ -60,13 +60,13 @@ CABLE = Fault(ref("cable", "leaf2", "spine3"), bandwidth_factor=0.7)
         (HOST, [fault("nic", "h05/nic0", "rx")], Score(in_class=1, direction_decidable=1)),
         (HOST, [fault("link", "h05>leaf1")], Score(in_class=1, direction_right=1, direction_decidable=1)),
         (HOST, [fault("link", "leaf1>h05")], Score(in_class=1, direction_decidable=1)),
-        (HOST, [], missed("host h05 tx -20%")),
-        (HOST, [fault("host", "h05", "tx", state=State.SUSPECT)], missed("host h05 tx -20%")),
-        (HOST, [fault("host", "h06")], missed("host h05 tx -20%", "host h06")),
-        (HOST, [fault("switch", "leaf1")], missed("host h05 tx -20%", "switch leaf1")),
+        (HOST, [], missed("host h05 tx -20 %")),
+        (HOST, [fault("host", "h05", "tx", state=State.SUSPECT)], missed("host h05 tx -20 %")),
+        (HOST, [fault("host", "h06")], missed("host h05 tx -20 %", "host h06")),
+        (HOST, [fault("switch", "leaf1")], missed("host h05 tx -20 %", "switch leaf1")),
         (LINK, [fault("link", "leaf0>spine1")], Score(exact=1, direction_right=1, direction_decidable=1)),
         (LINK, [fault("cable", "leaf0=spine1", "both")], Score(in_class=1, direction_decidable=1)),
-        (LINK, [fault("link", "spine1>leaf0")], missed("link leaf0>spine1 -30%", "link spine1>leaf0")),
+        (LINK, [fault("link", "spine1>leaf0")], missed("link leaf0>spine1 -30 %", "link spine1>leaf0")),
         (
             LINK,
             [fault("switch", "spine1", alternatives=(component("link", "leaf0>spine1"),))],
@@ -75,7 +75,7 @@ CABLE = Fault(ref("cable", "leaf2", "spine3"), bandwidth_factor=0.7)
         (
             LINK,
             [fault("switch", "spine1", alternatives=(component("port", "leaf0=spine1"),))],
-            missed("link leaf0>spine1 -30%", "switch spine1"),
+            missed("link leaf0>spine1 -30 %", "switch spine1"),
         ),
         (CABLE, [fault("cable", "spine3=leaf2")], Score(exact=1, direction_right=1, direction_decidable=1)),
         (

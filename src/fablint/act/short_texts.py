@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from fablint.model import Endpoint, Finding
+from fablint.text import units
 from fablint.text.evidence_sentences import sentences
 
 
@@ -30,8 +31,5 @@ def part_of(finding: Finding) -> str:
 
 
 def loss(finding: Finding) -> str:
-    """`bandwidth -19% [-20%, -18%]`; empty where there is no figure."""
-    if finding.effect is None:
-        return ""
-    interval = f" [{finding.interval[0]:+.0%}, {finding.interval[1]:+.0%}]" if finding.interval else ""
-    return f"{finding.quantity or ''} {finding.effect:+.0%}{interval}".strip()
+    """`bandwidth -19 % [-20, -18]`; empty where there is no figure."""
+    return units.effect(finding.effect, finding.interval, finding.quantity)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fablint.model.registry import OPTIONS
 from fablint.plan.rows.benchmarks import KERNEL_FAMILY
+from fablint.text import units
 
 if TYPE_CHECKING:
     from fablint.model import RowSpec
@@ -64,6 +65,6 @@ def _of_row(row: RowSpec) -> Iterator[tuple[str, str]]:
         yield "buffers", f"{row.buffers}"
     if row.iterations is None and row.samples is None:
         budget_s, precision = (row.budget, row.precision) if row.budget or row.precision else (1.0, 0.02)
-        limits = [f"the median is known within {100 * precision:g} %"] if precision else []
+        limits = [f"the median is known within {units.share_text(precision)}"] if precision else []
         limits += [f"{budget_s:g} s of a round are over"] if budget_s else []
         yield "stops when", " or ".join(limits)

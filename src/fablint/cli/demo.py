@@ -11,6 +11,7 @@ import click
 from fablint.cli.options import mpicxx_option
 from fablint.cli.session import Session, all_option, verb
 from fablint.errors import InternalError, UsageError
+from fablint.text.units import share_text
 
 if TYPE_CHECKING:
     from fablint.workflows.check.check_run import CheckOutcome
@@ -42,7 +43,8 @@ def demo(session: Session, mpicxx: Path | None) -> None:
     with session.context(mpicxx) as context:
         local = _local(context)
     _show(session, local)
-    _chapter(session, f"2 of 2: 64 simulated hosts, 8 switches; the cable {CABLE} has {LOSS:.0%} less bandwidth")
+    loss = f"the cable {CABLE} has {share_text(LOSS)} less bandwidth"
+    _chapter(session, f"2 of 2: 64 simulated hosts, 8 switches; {loss}")
     fabric = _fabric()
     _show(session, fabric)
     named = _faulty_cable(fabric)

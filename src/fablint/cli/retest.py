@@ -14,6 +14,7 @@ from fablint.cli.options import (
     run_topology_option,
 )
 from fablint.cli.session import Session, verb
+from fablint.text.units import percent
 
 if TYPE_CHECKING:
     from fablint.workflows.retest_run import RetestOutcome
@@ -74,9 +75,8 @@ def print_outcome(session: Session, retested: RetestOutcome) -> int:
     verdict = outcome.diagnosis.verdict
     lines = []
     for fate in retested.fates:
-        now = (
-            "" if fate.effect is None else f": {fate.effect:+.1%} {fate.was.quantity}, was {fate.was.effect or 0:+.1%}"
-        )
+        was = f"was {percent(fate.was.effect or 0)}"
+        now = "" if fate.effect is None else f": {percent(fate.effect)} {fate.was.quantity}, {was}"
         lines.append(f"{fate.state:<12}{fate.was.component} {fate.was.name}{now}")
     lines += ["", f"{outcome.run.path}: {verdict.verdict}"]
     facts = {

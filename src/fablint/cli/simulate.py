@@ -13,6 +13,7 @@ from fablint.cli.options import output_option, with_options
 from fablint.cli.param_types import Sizes
 from fablint.cli.session import Session, verb
 from fablint.errors import UsageError
+from fablint.text.units import percent
 
 if TYPE_CHECKING:
     from fablint.model import Run
@@ -220,7 +221,7 @@ def _print(session: Session, path: Path, simulated: SimulatedFabric, run: Run, t
 
 def _line(fault: TrueFault) -> str:
     description = [fault.component.text, fault.direction or "", fault.kind]
-    description += [f"{fault.effect:+.1%}"] if fault.effect is not None else []
+    description += [percent(fault.effect)] if fault.effect is not None else []
     description += [f"+{fault.added_latency_s * 1e6:g} us"] if fault.added_latency_s else []
     unseen = "" if fault.visible or fault.kind == "noise" else " (no measured pair is affected)"
     return f"  fault: {' '.join(word for word in description if word)}{unseen}"

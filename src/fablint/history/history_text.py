@@ -39,7 +39,7 @@ def trends_text(trends: Sequence[Trend], repeated: Sequence[RepeatedFinding]) ->
     if repeated:
         lines += ["", "findings in several runs:"] if lines else ["findings in several runs:"]
     for item in repeated:
-        effect = f" {item.effect:+.0%}" if item.effect is not None else ""
+        effect = f" {units.percent(item.effect)}" if item.effect is not None else ""
         lines.append(f"  {item.component}: {item.worst}{effect} in {item.runs} runs, last {_date(item.last)}")
     return "\n".join(lines) or "no runs"
 
@@ -49,7 +49,7 @@ def _series(trend: Trend, show: Callable[[float], str]) -> list[str]:
     lines = []
     for change in trend.changes:
         when = _date(points[change.index].moment)
-        step = f"{show(change.before)} -> {show(change.after)} ({change.change:+.1%})"
+        step = f"{show(change.before)} -> {show(change.after)} ({units.percent(change.change)})"
         lines.append(f"change {when}: {step}, p {change.p:.1g}")
     last = ", ".join(show(point.median) for point in points[-_SHOWN_POINTS:])
     final = points[-1]

@@ -65,10 +65,8 @@ def coverage_of_fabric(source: ReportSource) -> str:
 def pairs_words(measured: int, ranks: int) -> str:
     """`98,304 of 16,773,120 ordered pairs (0.6 %)`; without a share where all were measured."""
     total = ranks * (ranks - 1)
-    share = 100 * measured / max(total, 1)
-    digits = f"{share:.2g}" if share < 10 else f"{min(share, 99.9):.3g}"
     words = f"{measured:,} of {total:,} ordered pairs"
-    return words if measured >= total else f"{words} ({digits} %)"
+    return words if measured >= total else f"{words} ({units.share_text(measured / total)})"
 
 
 def _pairs(source: ReportSource) -> int:

@@ -44,16 +44,14 @@ class RowSummary:
     @property
     def measurements(self) -> str:
         """Number of measurements that were made and planned, with the percentage: `12 of 24 (50 %)`."""
-        share = 100 * self.measured / self.planned if self.planned else 0.0
-        if self.measured < self.planned:
-            share = min(share, 99.9)  # all but one of a million are not all
-        return f"{self.measured:,} of {self.planned:,} ({share:.3g} %)"
+        share = self.measured / self.planned if self.planned else 0.0
+        return f"{self.measured:,} of {self.planned:,} ({units.share_text(share)})"
 
     @property
     def timing(self) -> str:
         """Start skew and schedule overhead, as far as known."""
         words = [f"start skew {units.duration(self.skew_s)}"] if self.skew_s is not None else []
-        words += [f"schedule overhead {100 * self.overhead:.1f} %"] if self.overhead is not None else []
+        words += [f"schedule overhead {units.share_text(self.overhead)}"] if self.overhead is not None else []
         return ", ".join(words)
 
 
@@ -244,11 +242,11 @@ def _fault(fault: Mapping[str, Any]) -> str:
     direction = "" if fault.get("direction", "both") == "both" else f" {fault['direction']}"
     retry = units.duration(float(fault.get("retry_s", 0)))
     words = (
-        ("bandwidth_factor", 1.0, "bandwidth {0:+.0%}"),
+        ("bandwidth_factor", 1.0, "bandwidth {0}"),
         ("added_latency_s", 0.0, "latency +{1}"),
-        ("duplex_factor", 1.0, "bandwidth {0:+.0%} in both directions at once"),
-        ("retry_share", 0.0, f"{{2:.2%}} of the messages {retry} later"),
-        ("flapping", 1.0, "in {2:.0%} of the rounds"),
+        ("duplex_factor", 1.0, "bandwidth {0} in both directions at once"),
+        ("retry_share", 0.0, f"{{4}} of the messages {retry} later"),
+        ("flapping", 1.0, "in {4} of the rounds"),
         ("moved_to", "", "connected to {3}"),
         ("scatter", 1.0, "scatter times {2:g}"),
     )
@@ -257,7 +255,8 @@ def _fault(fault: Mapping[str, Any]) -> str:
         value = fault.get(key, healthy)
         if value != healthy:
             size = 0.0 if isinstance(value, str) else float(value)
-            effects.append(template.format(size - 1, units.duration(size), size, value).replace("%", " %"))
+            figures = units.percent(size - 1), units.duration(size), size, value, units.share_text(size)
+            effects.append(template.format(*figures))
     from fablint.model import ComponentRef  # imports pydantic, which other summaries do not need
 
     name = ComponentRef.model_validate(fault["component"]).text

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fablint.model import ComponentRef, Endpoint, Finding, State
 from fablint.simulate.ground_truth import TrueFault
+from fablint.text.units import percent
 
 # The ends of a component: ordered for a link. Names of hosts and switches differ, so that the kind adds nothing.
 _Site = tuple[Endpoint, ...] | frozenset[Endpoint]
@@ -131,5 +132,5 @@ def _is_direction_right(finding: Finding, fault: TrueFault) -> bool:
 
 
 def _label(fault: TrueFault) -> str:
-    size = f"{fault.effect:+.0%}" if fault.effect is not None else fault.kind
+    size = f"{percent(fault.effect)}" if fault.effect is not None else fault.kind
     return " ".join(filter(None, [fault.component.text, fault.direction, size]))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from string import Formatter
 from typing import Any
 
 from fablint.model.names import fold, plural
-from fablint.text.units import percent
-
-_CHANGE = re.compile(r"\+\.(\d)%")
+from fablint.text.units import percent, share_text
 
 
 def microseconds(seconds: float) -> str:
@@ -22,19 +19,10 @@ def ratio_text(ratio: float) -> str:
     return f"{ratio:.1f}" if ratio < 10 else f"{ratio:.0f}"
 
 
-def change_text(fraction: float, decimals: int = 0) -> str:
-    """Return a change in percent, a factor from twice as much on.
-
-    >>> change_text(-0.197, 1), change_text(0.49), change_text(29.25)
-    ('-19.7%', '+49%', '30 x')
-    """
-    return percent(fraction) if fraction >= 1 else f"{fraction:+.{decimals}%}"
-
-
 class Words(Formatter):
     """`str.format` with `{n:#pair}` for a count, `{hosts:fold}` for a list of names, `{seconds:us}` for a time.
 
-    `{change:+.0%}` is a factor from twice as much on.
+    `{change:+%}` is a change, `{share:%}` a share of a whole, in percent.
     """
 
     def format_field(self, value: Any, format_spec: str) -> str:
@@ -51,8 +39,10 @@ class Words(Formatter):
             return microseconds(value)
         if format_spec == "times":
             return ratio_text(value)
-        if change := _CHANGE.fullmatch(format_spec):
-            return change_text(value, int(change[1]))
+        if format_spec == "+%":
+            return percent(value)
+        if format_spec == "%":
+            return share_text(value)
         return str(super().format_field(value, format_spec))
 
 

@@ -66,14 +66,14 @@ def size(count: int) -> str:
     return f"{count} B"
 
 
-def percent(fraction: float, *, decimals: int = 1) -> str:
+def percent(fraction: float, *, decimals: int | None = None) -> str:
     """
-    A factor from twice as much on. `decimals` is the largest number of decimals.
+    A relative change: a factor from twice as much on. `decimals`: None gives one below 10 %.
 
     >>> percent(-0.412), percent(0.0034), percent(0.98), percent(1.2), percent(24.98)
     ('-41 %', '+0.3 %', '+98 %', '2.2 x', '26 x')
-    >>> percent(-0.0002)
-    '+0.0 %'
+    >>> percent(-0.0002), percent(-0.4781, decimals=1)
+    ('+0.0 %', '-47.8 %')
     """
     if not math.isfinite(fraction):
         return "-"
@@ -82,23 +82,39 @@ def percent(fraction: float, *, decimals: int = 1) -> str:
     return f"{percent_digits(fraction, decimals=decimals)} %"
 
 
-def percent_digits(fraction: float, *, decimals: int = 1) -> str:
+def percent_digits(fraction: float, *, decimals: int | None = None) -> str:
     """A fraction in percent without its sign for percent.
 
     >>> percent_digits(-0.412), percent_digits(0.0034), percent_digits(1.2)
     ('-41', '+0.3', '+120')
     """
     value = 100 * fraction if abs(fraction) >= 0.0005 else 0.0
-    return f"{value:+.0f}" if abs(value) >= 9.95 else f"{value:+.{decimals}f}"
+    if decimals is None:
+        decimals = 0 if abs(value) >= 9.95 else 1
+    return f"{value:+.{decimals}f}"
 
 
-def known_decimals(interval: tuple[float, float] | None) -> int:
+def share_text(fraction: float) -> str:
+    """A share of a whole, or a loss without its sign: two significant digits, three from 100 % on.
+
+    >>> share_text(0.611), share_text(0.05), share_text(0.0034), share_text(0.999), share_text(1.66)
+    ('61 %', '5 %', '0.34 %', '99.9 %', '166 %')
+    """
+    value = 100 * fraction
+    if not math.isfinite(value):
+        return "-"
+    if 99 < value < 100:
+        return f"{math.floor(10 * value) / 10:g} %"  # all but one of a million are not all
+    return f"{value:.0f} %" if value >= 9.95 else f"{value:.2g} %" if value >= 1e-3 else "0 %"
+
+
+def known_decimals(interval: tuple[float, float] | None) -> int | None:
     """Return the decimals of percentages that an interval leaves: none where it is wider than two points.
 
-    >>> known_decimals((-0.12, -0.06)), known_decimals((-0.085, -0.081)), known_decimals(None)
-    (0, 1, 1)
+    >>> known_decimals((-0.12, -0.06)), known_decimals((-0.485, -0.481)), known_decimals(None)
+    (0, 1, None)
     """
-    return 1 if interval is None or abs(interval[1] - interval[0]) < 0.02 else 0
+    return None if interval is None else int(abs(interval[1] - interval[0]) < 0.02)
 
 
 def effect(fraction: float | None, interval: tuple[float, float] | None, quantity: str | None) -> str:
@@ -107,8 +123,8 @@ def effect(fraction: float | None, interval: tuple[float, float] | None, quantit
     'bandwidth -41 % [-43, -39]'
     >>> effect(1.5, (0.9, 2.1), "latency")
     'latency 2.5 x [1.9, 3.1]'
-    >>> effect(-0.082, (-0.113, -0.051), "bandwidth")
-    'bandwidth -8 % [-11, -5]'
+    >>> effect(-0.082, (-0.113, -0.051), "bandwidth"), effect(-0.4781, (-0.483, -0.474), "bandwidth")
+    ('bandwidth -8 % [-11, -5]', 'bandwidth -47.8 % [-48.3, -47.4]')
     """
     if fraction is None:
         return ""

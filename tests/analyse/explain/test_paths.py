@@ -68,7 +68,7 @@ def test_both_directions_of_the_only_path_are_never_a_pass(seeds):
 def test_thinner_cables_between_all_switches_are_a_note():
     diagnosis = judged(Small(path=lambda *_: 0.5), 1, "matrix")
     assert diagnosis.verdict.verdict == "pass"
-    assert any("-50% beside messages on a switch" in note for note in note_texts(diagnosis.verdict))
+    assert any("-50 % beside messages on a switch" in note for note in note_texts(diagnosis.verdict))
 
 
 @pytest.mark.parametrize("switches", [2, 3])

@@ -193,7 +193,7 @@ def test_good_codewords_that_were_not_read_anew_are_not_judged() -> None:
     ("check", "name", "rate", "message"),
     [
         (cxi_counters.CXI_REPLAY, "hni_llr_tx_replay_event", 12.0, "12 tx replays/s"),
-        (cxi_counters.CXI_PAUSED, "hni_rx_paused_3", 0.25e9, "rx class 3 paused 25% of the time"),
+        (cxi_counters.CXI_PAUSED, "hni_rx_paused_3", 0.25e9, "rx class 3 paused 25 % of the time"),
         (cxi_counters.CXI_ERRORS, "hni_rx_bad_opt", 2.0, "rx_bad_opt 8 in 4.0 s"),
         (cxi_counters.CXI_ERRORS, "hni_pfc_fifo_oflw_cntr_2", 1.0, "pfc_fifo_oflw_cntr_2 4 in 4.0 s"),
     ],

@@ -9,6 +9,7 @@ from fablint.model.preflight_results import Outcome
 from fablint.preflight.check import Check
 from fablint.preflight.checks.gpu import gpu_state, gpu_use
 from fablint.preflight.host import Host
+from fablint.text import units
 from pinned import pinned_by
 
 PINNED = pinned_by("preflight.toml", __file__)
@@ -84,7 +85,7 @@ def test_clocks_that_were_lowered_since_the_boot(counter: str, share: float, cou
     tag = f"clocks_event_reasons_counters_{counter}>"
     grown = said(gpu_state.GPU_THROTTLING, (f"{tag}0 us", f"{tag}{share * 864000e6:.0f} us"))
     assert [message for _, message in grown] == [
-        PINNED["clocks lowered for share"].filled(share=f"{share:.0%}", counter=counter)
+        PINNED["clocks lowered for share"].filled(share=units.share_text(share), counter=counter)
     ] * count
 
 

@@ -62,7 +62,7 @@ def test_a_loopback_is_compared_with_the_others() -> None:
     assert wrong(loopback(195.0, 194.0, 196.0, 184.0, 195.0)) == [
         ("n3", "cxi0", Outcome.FAIL, PINNED["184 Gb/s, below 95%"])
     ]
-    assert wrong(loopback(97.12)) == [("n0", "cxi0", Outcome.FAIL, "97.12 Gb/s, below 90% of 200 Gb/s")]
+    assert wrong(loopback(97.12)) == [("n0", "cxi0", Outcome.FAIL, "97.12 Gb/s, below 90 % of 200 Gb/s")]
 
 
 def test_a_loopback_that_printed_no_row_never_passes() -> None:
@@ -125,7 +125,7 @@ def test_a_device_far_below_those_of_like_hosts_fails() -> None:
     assert wrong(write_bw(160.0, 194.0, 196.0, 197.0)) == []
     assert wrong(write_bw(60.0, 194.0, 196.0))[0][2:] == (Outcome.WARN, PINNED["60 Gb/s, below 80%"])
     assert wrong(write_bw(80.0, 81.0, 82.0)) == [
-        (f"n{number}", "mlx5_0", Outcome.WARN, f"8{number} Gb/s, below 50% of 200 Gb/s") for number in range(3)
+        (f"n{number}", "mlx5_0", Outcome.WARN, f"8{number} Gb/s, below 50 % of 200 Gb/s") for number in range(3)
     ]
 
 

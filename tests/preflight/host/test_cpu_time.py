@@ -24,8 +24,8 @@ def timed(first: int, last: int, ticks: int = 10_000, idle: int = 1_000_000) -> 
     [
         (0, 0, ""),
         (0, 90, ""),
-        (0, 2000, "the hypervisor takes 20.0% of the time of the CPUs"),
-        (300_000, 300_000, "the hypervisor took 22.8% of the time of the CPUs since boot"),
+        (0, 2000, "the hypervisor takes 20 % of the time of the CPUs"),
+        (300_000, 300_000, "the hypervisor took 23 % of the time of the CPUs since boot"),
     ],
 )
 def test_stolen_time(first: int, last: int, message: str) -> None:

@@ -42,7 +42,7 @@ def test_waits_for_a_cpu_are_stated_where_they_change_figures():
     ]
     assert comments[0] == PINNED["ranks waited for a CPU"]
     assert "waited" not in comments[1]
-    assert "rank 1 50.0% of the time" in comments[2]
+    assert "rank 1 50 % of the time" in comments[2]
 
 
 def peers(name):

@@ -14,6 +14,7 @@ from fablint.model import Diagnosis, Finding, State, VerdictWord
 from fablint.model.host_name import NicRef
 from fablint.model.names import fold, plural
 from fablint.model.run_changes import ChangeState, FindingChange, MeasuredChange, RunChanges
+from fablint.text import units
 
 
 def compare_runs(old: RunResult, new: RunResult, margin: float = MARGIN) -> RunChanges:
@@ -99,7 +100,7 @@ def _imprecise(changes: Sequence[MeasuredChange], new: Diagnosis) -> list[str]:
         for change in changes
         if change.smallest > limit and change.component and not judged.issuperset(change.component.hosts)
     }
-    return [f"losses of more than {100 * limit:.0f} % could hide: {fold(sorted(hidden))}"] if hidden else []
+    return [f"losses of more than {units.share_text(limit)} could hide: {fold(sorted(hidden))}"] if hidden else []
 
 
 def _finding_changes(old: Diagnosis, new: Diagnosis) -> list[FindingChange]:

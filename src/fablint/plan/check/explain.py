@@ -22,6 +22,7 @@ from fablint.plan.check.check_rows import ROWS
 from fablint.plan.check.plan_input import PlanInput
 from fablint.plan.check.stages import Stage
 from fablint.plan.schedule.stratified import collisions
+from fablint.text import units
 from fablint.topology.contention import link_flows
 from fablint.topology.routed_placement import RoutedPlacement
 
@@ -76,13 +77,13 @@ class Explained:
         if self.links:
             lines += [
                 f"{self.most_flows:>6.3g} flows   at most on one of {self.links:,} directed links at once",
-                f"{self.colliding:>6.1%}         of the messages share a link with another one",
+                f"{units.share_text(self.colliding):>8}       of the messages share a link with another one",
                 f"{self.fewest_crossings:>6} pairs   at least cross each link (not judged below {FEWEST_LINK_PAIRS})",
             ]
         for sight in self.sights:
             what = f"smallest {sight.kernel} fault of a {sight.part}, {sight.measurements} measurements of each"
-            size = f"{sight.smallest:>6.1%}" if sight.smallest is not None else "  none"
-            lines.append(f"{size}         {what}, if the noise is {sight.noise:.1%}")
+            size = units.share_text(sight.smallest) if sight.smallest is not None else "none  "
+            lines.append(f"{size:>8}       {what}, if the noise is {units.share_text(sight.noise)}")
         return "\n".join(lines)
 
 

@@ -14,6 +14,7 @@ from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.preflight.judges.outputs import LEAST_SIMILAR, instead_of
 from fablint.text.sanitise import shortened
+from fablint.text.units import share_text
 
 _WORST = (Outcome.FAIL, Outcome.WARN, Outcome.ERROR, Outcome.PASS, Outcome.SKIP)
 _Key = tuple[object, ...]
@@ -49,7 +50,7 @@ class LoopbackTool:
     speed: Callable[[Host, str], float | None]  # nominal, in Gb/s; None if unknown
     kind: Callable[[Host, str], tuple[str, ...] | None]  # properties of similar NICs; None if a NIC is not compared
     of_median: float  # relative to the median: the least bandwidth, or the longest latency
-    of_speed: float | None = None  # least bandwidth, relative to the speed; None if there is no such limit
+    of_speed: float = 0.0  # least bandwidth, relative to the speed; 0 if there is no such limit
     below_speed: Severity = Severity.FAIL  # of a rate below `of_speed`
     above_peers: Severity = Severity.FAIL  # of a figure worse than those of many similar NICs
     unit: str = "Gb/s"
@@ -96,12 +97,12 @@ class LoopbackTool:
         return check.warning(loop.host, loop.device, message, loop.value, worst.value)
 
     def _limits(self, loop: _Loop, peers: Sequence[float]) -> Iterator[_Limit]:
-        if loop.speed and self.of_speed is not None:
-            yield _Limit(self.below_speed, self.of_speed * loop.speed, f"{self.of_speed:.0%} of {loop.speed:g}")
+        if loop.speed and self.of_speed:
+            yield _Limit(self.below_speed, self.of_speed * loop.speed, f"{share_text(self.of_speed)} of {loop.speed:g}")
         if peers:
             usual = median(peers)
             severity = self.above_peers if len(peers) > CLEAR_OTHERS else Severity.WARN
-            yield _Limit(severity, self.of_median * usual, f"{self.of_median:.0%} of the median {usual:g}")
+            yield _Limit(severity, self.of_median * usual, f"{share_text(self.of_median)} of the median {usual:g}")
 
 
 def loopbacks(absent: str, *tools: LoopbackTool) -> Judge:

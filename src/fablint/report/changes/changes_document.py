@@ -65,7 +65,7 @@ def headline(changes: RunChanges) -> str:
     )
     words = [f"{units.plural(count, noun)} {state}".rstrip() for count, noun, state in counts if count]
     unchanged = "no change" if changes.scopes else "nothing compared"
-    return f"{', '.join(words) or unchanged}; margin {share(changes.margin)}"
+    return f"{', '.join(words) or unchanged}; margin {units.share_text(changes.margin)}"
 
 
 def _count(changes: Sequence[MeasuredChange], state: ChangeState) -> int:
@@ -100,17 +100,12 @@ def _coverage(changes: RunChanges) -> Iterator[str]:
     yield _line("compared", f"{units.plural(changes.hosts_compared, 'host')} of both runs")
     for change in changes.seen:
         where = f"{change.row} at {units.size(change.size)}{f', {change.direction}' if change.direction else ''}"
-        yield _line("", f"{where}: a loss of {share(change.smallest)} or more of any host is WORSE")
+        yield _line("", f"{where}: a loss of {units.share_text(change.smallest)} or more of any host is WORSE")
     for label, names in (("only old", changes.only_old), ("only new", changes.only_new)):
         if names:
             yield _line(label, units.fold(names, ", "))
     for note in changes.notes:
         yield _line("note", note)
-
-
-def share(fraction: float) -> str:
-    """A loss in per cent, without a sign."""
-    return units.percent(fraction).lstrip("+")
 
 
 def changes_facts(changes: RunChanges) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from fablint.model import Run, State
 from fablint.model.run_changes import FindingChange, MeasuredChange, RunChanges
 from fablint.report import finding_order, summary
-from fablint.report.changes.changes_document import VERDICT_WORDS, headline, share, subject
+from fablint.report.changes.changes_document import VERDICT_WORDS, headline, subject
 from fablint.report.drawings.palette import css_variables
 from fablint.report.self_contained import asset, source_hash, write_page
 from fablint.text import units
@@ -68,7 +68,7 @@ def render(changes: RunChanges, old: Run, new: Run) -> str:
 def _template() -> Template:
     """The template of the page, compiled once."""
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(text=units, findings=finding_order, sentences=sentences, share=share)
+    environment.globals.update(text=units, findings=finding_order, sentences=sentences)
     return environment.from_string(asset("changes.html.j2", "fablint.report.changes"))
 
 
@@ -123,7 +123,7 @@ class Axis:
     @property
     def labels(self) -> tuple[str, ...]:
         """Names of the ends and of the middle."""
-        return f"{share(self.end)} better", "0", f"{share(self.end)} worse"
+        return f"{units.share_text(self.end)} better", "0", f"{units.share_text(self.end)} worse"
 
     @property
     def limit(self) -> int:

@@ -43,7 +43,7 @@ def cells(mean_squares: MeanSquares) -> tuple[str, str, str]:
     return (
         _spread(mean_squares.between_connections),
         _spread(mean_squares.within_connections),
-        f"{_percent(math.expm1(mean_squares.noise_floor))} %",
+        units.share_text(math.expm1(mean_squares.noise_floor)),
     )
 
 

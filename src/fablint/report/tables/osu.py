@@ -297,7 +297,8 @@ def _on_reverse(row: Row, lines: list[Line]) -> list[str]:
     worst, size = max(behind)
     factor = f"{1 / (1 - worst):.2g} x as slow" if worst >= 0.5 and row.quantity != "latency" else ""
     factor = f"{1 + worst:.2g} x as slow" if worst >= 1 and row.quantity == "latency" else factor
-    how = f"at most {factor or f'{100 * worst:.1f} % worse'}, at {units.size(size)}" if worst > 0 else "nowhere worse"
+    loss = factor or f"{units.share_text(worst)} worse"
+    how = f"at most {loss}, at {units.size(size)}" if worst > 0 else "nowhere worse"
     return [f"figures are those of rank i to its higher partner; the other direction is {how} (table pairs has both)"]
 
 
@@ -308,6 +309,6 @@ def _on_cpu_waits(row: Row) -> list[str]:
     if not shares.size or shares[longest] < NOTABLE:
         return []
     return [
-        f"ranks waited for a CPU that other processes used, rank {longest} {shares[longest]:.1%} of the time: figures"
-        " include these times"
+        "ranks waited for a CPU that other processes used, rank "
+        f"{longest} {units.share_text(shares[longest])} of the time: figures include these times"
     ]

@@ -7,14 +7,14 @@ from typing import Literal, TypedDict, Unpack
 
 from fablint.model.names import plural
 from fablint.text.sentence_kind import Names, Plain, Sentence
-from fablint.text.units import known_decimals, percent
+from fablint.text.units import effect as effect_text, share_text
 
 unsteady = Plain("its loss varies over time")
 intermittent = Plain("slow for some of its pairs only")
 period_of_load = Plain("normal afterwards; other load at that time would look the same")
 fast_in_isolation = Sentence[int]("""as fast as others in follow-up measurements of one pair at a time, with {partners}
     partners: load of the earlier measurements looks the same""")
-others_slow_then = Sentence[float]("""{others:.0%} of the measurements of unrelated pairs next to these in time were
+others_slow_then = Sentence[float]("""{others:%} of the measurements of unrelated pairs next to these in time were
     slow as well: load looks the same""")
 among_others = Sentence[float]("{ratio:times} times as long among others as alone")
 no_direction = Plain("a round trip cannot tell the direction")
@@ -44,11 +44,7 @@ class EffectFields(TypedDict):
 
 
 def _median(effect: EffectFields) -> str:
-    decimals = known_decimals((effect["low"], effect["high"]))
-    if effect["effect"] >= 1:
-        return f"median {percent(effect['effect'])} [{1 + effect['low']:.2g}, {1 + effect['high']:.2g}]"
-    middle, low, high = (f"{end:+.{decimals}%}" for end in (effect["effect"], effect["low"], effect["high"]))
-    return f"median {middle} [{low}, {high}]"
+    return f"median {effect_text(effect['effect'], (effect['low'], effect['high']), None)}"
 
 
 @Sentence
@@ -64,7 +60,7 @@ def slow_pairs(
 ) -> str:
     clusters = f", {plural(partners, partner)}" if partners else ""
     clusters += f", {plural(stretches, 'stretch')} of time" if partners and stretches is not None else ""
-    return f"{slow} of {pairs} pairs slow{clusters}, {_median(effect)}, noise of a pair {noise:.1%}"
+    return f"{slow} of {pairs} pairs slow{clusters}, {_median(effect)}, noise of a pair {share_text(noise)}"
 
 
 @Sentence
@@ -72,16 +68,16 @@ def slow_share(
     *, slow: int, measured: int, others_slow: int, others: int, share: float, pairs: int, **effect: Unpack[EffectFields]
 ) -> str:
     return (
-        f"slow in {slow} of {plural(measured, 'measurement')} ({share:.0%}), elsewhere in {others_slow} of {others};"
-        f" while slow {_median(effect)}, {plural(pairs, 'pair')} of hosts"
+        f"slow in {slow} of {plural(measured, 'measurement')} ({share_text(share)}), elsewhere in {others_slow} of"
+        f" {others}; while slow {_median(effect)}, {plural(pairs, 'pair')} of hosts"
     )
 
 
 @Sentence
 def late_pairs(*, late: float, slow: int, pairs: int, **effect: Unpack[EffectFields]) -> str:
     return (
-        f"{slow} of {pairs} pairs that may cross it have late messages, about {late:.0%} of the messages that cross it,"
-        f" {_median(effect)}"
+        f"{slow} of {pairs} pairs that may cross it have late messages, about {share_text(late)} of the messages that"
+        f" cross it, {_median(effect)}"
     )
 
 
@@ -128,8 +124,8 @@ def slow_over_some(
         "library": "look at the library and its settings on this host before the cable",
     }[cause]
     return (
-        f"slow over {', '.join(slow)}, not over {', '.join(healthy)} (at most {math.expm1(bound):.1%} longer, where"
-        f" the wire or the host would add {math.expm1(expected):.0%}): {place}"
+        f"slow over {', '.join(slow)}, not over {', '.join(healthy)} (at most {share_text(math.expm1(bound))} longer,"
+        f" where the wire or the host would add {share_text(math.expm1(expected))}): {place}"
     )
 
 
@@ -149,7 +145,7 @@ one_direction_shared = Plain("""slow in this direction only, far beyond the nois
     the same time, and messages that share a link take longer in this run""")
 faster_pairs = Sentence[int, str]("""{pairs:#direction} of pairs of hosts ({shown}) far faster than all others of
     their kind; which of the two is healthy is not known""")
-unexplained_pairs = Sentence[int, int, float]("""{slow} of {pairs:#pair} ({share:.0%}) are slower than the noise of
+unexplained_pairs = Sentence[int, int, float]("""{slow} of {pairs:#pair} ({share:%}) are slower than the noise of
     the others, and nothing that they have in common explains it""")
 
 
@@ -167,6 +163,6 @@ fine_loopback = Plain("fine in loopback")
 slow_rails = Plain("its other NICs are slow too")
 fine_rails = Plain("its other NICs are fine")
 slow_neighbours = Plain("other hosts of the switch are slow too")
-cpu_wait = Sentence[float, float]("""its ranks waited {share:.2%} of the time for a CPU that other processes used,
-    those of other hosts {others:.2%}""")
+cpu_wait = Sentence[float, float]("""its ranks waited {share:%} of the time for a CPU that other processes used,
+    those of other hosts {others:%}""")
 loopback = Sentence[str]("{message}")

@@ -7,18 +7,19 @@ from typing import Literal, TypedDict, Unpack
 from fablint.model.names import fold
 from fablint.model.registry import Quantity
 from fablint.text.sentence_kind import Names, Plain, Sentence
+from fablint.text.units import share_text
 
 few_hosts = Sentence[int]("measured with fewer than {fewest} other hosts")
 few_judged_hosts = Plain("half of its hosts or more are not judged")
 heterogeneous = Sentence[float](
-    "these differ so much that a loss of up to {hidden:.0%} cannot be distinguished from normal"
+    "these differ so much that a loss of up to {hidden:%} cannot be distinguished from normal"
 )
 few_link_pairs = Sentence[int]("each crossed by fewer than {fewest} measured pairs")
 shared_ecmp_paths = Plain("ECMP paths of concurrent pairs: a pair that shares a link is as slow as one on a slow link")
 behind_switch = Sentence[str]("all messages of these hosts cross {switch}, which is slow itself")
 healthy_hosts = Sentence[int]("""each measured with at least {partners:#other host}; compared with the median of all
     hosts""")
-in_the_median = Sentence[float]("""in the median: up to {share:.0%} of the measurements of one of them could be slow
+in_the_median = Sentence[float]("""in the median: up to {share:%} of the measurements of one of them could be slow
     unseen""")
 healthy_switches = Plain("their hosts are no slower than those of other switches")
 healthy_links = Sentence[int, int]("""{links:#directed link}, each crossed by at least {pairs:#measured pair};
@@ -34,9 +35,9 @@ def hidden_loss(
     adaptive: Literal[True] | None = None,
 ) -> str:
     kind = "added latency" if quantity == "latency" else "lost bandwidth"
-    hidden = f"any {kind}" if bound is None else f"up to {bound:.0%} {kind}"
+    hidden = f"any {kind}" if bound is None else f"up to {share_text(bound)} {kind}"
     among = " (adaptive routing spreads messages over links)" if adaptive else ""
-    return f"{hidden} would not be noticed{among}; OK requires less than {limit:.0%}"
+    return f"{hidden} would not be noticed{among}; OK requires less than {share_text(limit)}"
 
 
 missing_scattered = Sentence[int, int]("""{missing:,} of {planned:,} measurements are missing; no host, NIC or pair

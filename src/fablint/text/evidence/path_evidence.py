@@ -7,7 +7,7 @@ from typing import Literal
 
 from fablint.model.names import plural
 from fablint.text.sentence_kind import Plain, Sentence
-from fablint.text.sentence_words import change_text
+from fablint.text.units import percent
 
 ReferenceKind = Literal[
     "", "faster_population", "faster_of_kind", "other_direction", "other_paths", "switch", "declared"
@@ -26,8 +26,8 @@ outward_slow = Sentence[str, str]("""messages between {switch} and other groups 
 few_path_pairs = Sentence[int]("""measured between fewer than {fewest} pairs of hosts, or with nothing to compare
     them with""")
 not_alone = Sentence[str]("slower in {quantity} beside messages of other pairs; alone their streams were not measured")
-path_mode = Sentence[int, int, str, float]("{slow} of {pairs} pairs of hosts across {path} slow, median {effect:+.1%}")
-declared_speed = Sentence[float, float, float]("declared at {speed:g} Gb/s, others at {usual:g} Gb/s: {loss:+.0%}")
+path_mode = Sentence[int, int, str, float]("{slow} of {pairs} pairs of hosts across {path} slow, median {effect:+%}")
+declared_speed = Sentence[float, float, float]("declared at {speed:g} Gb/s, others at {usual:g} Gb/s: {loss:+%}")
 
 
 def reference_text(kind: ReferenceKind, paths: int = 0) -> str:
@@ -55,7 +55,7 @@ def path_slow(
 ) -> str:
     extra = "" if extra_s is None else f" ({extra_s * 1e9:+,.0f} ns)"
     reference = reference_text(beside, others or 0)
-    return f"{slow} of {plural(pairs, 'pair')} of hosts slow, median {change_text(effect, 1)} beside {reference}{extra}"
+    return f"{slow} of {plural(pairs, 'pair')} of hosts slow, median {percent(effect)} beside {reference}{extra}"
 
 
 all_uplinks = Sentence[int, str]("""all {cables:#cable} between {switch} and other switches are slow, pairs on

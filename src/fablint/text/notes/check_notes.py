@@ -6,7 +6,7 @@ from typing import Literal, TypedDict, Unpack
 
 from fablint.model.names import fold, plural
 from fablint.text.sentence_kind import Names, NoteKind
-from fablint.text.units import percent
+from fablint.text.units import share_text
 
 missing_levels = NoteKind[Names]("""levels planned and never begun: {levels:list}: not judged (fablint resume measures
     them)""")
@@ -62,8 +62,8 @@ def _listed(components: Names, more: int) -> str:
 
 @NoteKind
 def loss_not_reached(*, until: float, why: str, loss: float | None = None) -> str:
-    asked = percent(until).lstrip("+")
-    smallest = f"the smallest loss that would be named is {percent(loss).lstrip('+')}" if loss else "none is named"
+    asked = share_text(until)
+    smallest = f"the smallest loss that would be named is {share_text(loss)}" if loss else "none is named"
     return f"--until {asked} is not reached: {smallest}; {why}"
 
 

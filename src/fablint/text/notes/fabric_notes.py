@@ -8,7 +8,7 @@ from fablint.model.names import fold, plural
 from fablint.text import units
 from fablint.text.evidence import ReferenceKind, reference_text
 from fablint.text.sentence_kind import Names, NoteKind, PlainNote
-from fablint.text.sentence_words import change_text, ratio_text
+from fablint.text.sentence_words import ratio_text
 
 inferred_switches = NoteKind[int, str]("""no topology was given: {switches:#switch} inferred from the times
     ({source})""")
@@ -24,7 +24,7 @@ adaptive_unjudged = PlainNote("""adaptive routing: links are judged by rows with
 routes_undeclared = PlainNote("the declared routes do not explain the slow pairs")
 few_pairs_of_paths = NoteKind[int, int]("""{paths:#path} between fewer than {fewest} pairs of hosts were not judged one
     by one""")
-declared_slower = NoteKind[str, float, float, float]("""{path}: bandwidth {effect:+.0%} beside others; declared at
+declared_slower = NoteKind[str, float, float, float]("""{path}: bandwidth {effect:+%} beside others; declared at
     {speed:g} Gb/s, others at {usual:g} Gb/s (no fault)""")
 _GEOMETRY = "later by no more than a longer cable or more switches explain"
 later_by_geometry = NoteKind[str, float](f"""{{path}}: {{extra_ns:+,.0f}} ns of latency, {_GEOMETRY}; its streams are as
@@ -44,19 +44,18 @@ def hosts_of_a_kind(*, hosts: Names, quantity: str, effect: float, fact: str | N
 @NoteKind
 def paths_by_design(*, paths: str, effect: float, beside: ReferenceKind, others: int) -> str:
     why = "as slow as all others of its kind: what the network was built for"
-    return f"{paths} {change_text(effect)} beside {reference_text(beside, others)}: {why} (no fault)"
+    return f"{paths} {units.percent(effect)} beside {reference_text(beside, others)}: {why} (no fault)"
 
 
 @NoteKind
 def paths_by_geometry(*, paths: str, effect: float, beside: ReferenceKind, others: int) -> str:
-    return f"{paths} {change_text(effect)} beside {reference_text(beside, others)}: {_GEOMETRY} (no fault)"
+    return f"{paths} {units.percent(effect)} beside {reference_text(beside, others)}: {_GEOMETRY} (no fault)"
 
 
 @NoteKind
 def paths_of_a_kind(*, paths: str, effect: float, beside: ReferenceKind, others: int) -> str:
-    return (
-        f"{paths} {change_text(effect)} beside {reference_text(beside, others)}: a kind of paths, within what OK allows"
-    )
+    reference = reference_text(beside, others)
+    return f"{paths} {units.percent(effect)} beside {reference}: a kind of paths, within what OK allows"
 
 
 @NoteKind
@@ -74,7 +73,7 @@ _SLOW_PAIRS: dict[PairReason, str] = {
     "time": "slow only while most others were slow",
     "load": "each in too few measurements to distinguish a slow route from the moments of load that this run has",
     "once": "measured once: a moment of load looks the same",
-    "scope": "slower by no more than {limit:.0%}, which nothing that they have in common explains",
+    "scope": "slower by no more than {limit}, which nothing that they have in common explains",
 }
 
 
@@ -89,19 +88,19 @@ def explained_pairs(
     limit: float,
     measurable: bool,
 ) -> str:
-    shown = [f"{pair} {change_text(effect)}" for pair, effect in zip(pairs, effects, strict=True)]
+    shown = [f"{pair} {units.percent(effect)}" for pair, effect in zip(pairs, effects, strict=True)]
     more = ", ..." if number > len(pairs) else ""
     what = plural(number, "direction" if directed else "pair") + ("" if directed else " of hosts")
     far = "" if reason == "scope" else " far slower than all others"
     again = "; fablint check measures these pairs again" if measurable and reason != "scope" else ""
-    return f"{what}{far} ({', '.join(shown)}{more}), {_SLOW_PAIRS[reason].format(limit=limit)}{again}"
+    return f"{what}{far} ({', '.join(shown)}{more}), {_SLOW_PAIRS[reason].format(limit=units.share_text(limit))}{again}"
 
 
 @NoteKind
 def shared_loss(*, lost: int, sent: int, lossy: int, directions: int, streams: bool) -> str:
     what, why = ("streams", "congestion, or ") if streams else ("single messages", "")
     return (
-        f"TCP sent {100 * lost / sent:.2g} % of the segments of {what} again: {lost} of {sent}, in {lossy} of"
+        f"TCP sent {units.share_text(lost / sent)} of the segments of {what} again: {lost} of {sent}, in {lossy} of"
         f" {plural(directions, 'direction')} of pairs: {why}a loss that all paths share, which is not a single"
         f" component's"
     )

@@ -15,7 +15,7 @@ no_streams = PlainNote("no one-way streams: rows of bandwidth are needed to dete
 launch_per_pair = PlainNote("""each pair was a launch of its own: its sizes are one observation, and what differs from
     start to start (placement, power state, connection) is indistinguishable from a slow route""")
 cpu_wait = NoteKind[Names, float, str]("""other processes slowed the ranks on {hosts:fold}: they waited for a CPU up
-    to {longest:.1%} of the time ({host})""")
+    to {longest:%} of the time ({host})""")
 
 _OUTVOTED = "every host was measured three times as often at other times"
 
@@ -124,7 +124,7 @@ def shared_gpus(*, gpus: int, gpu: str, ranks: int) -> str:
     return SharedGpus(gpus, gpu, ranks).words
 
 
-allocation_levels = NoteKind[float, float]("""the runs differ as a whole by {low:+.0%} to {high:+.0%}: taken for effects
+allocation_levels = NoteKind[float, float]("""the runs differ as a whole by {low:+%} to {high:+%}: taken for effects
     of their launches""")
 
 

@@ -7,7 +7,7 @@ from fablint.text.sentence_kind import NoteKind
 
 expired_entry = NoteKind[str, str]("{entry} expired on {until}: its findings count again; renew or remove it")
 unused_entry = NoteKind[str]("{entry}: no such finding in this run")
-exceeded_entry = NoteKind[str, float]("{entry}: its finding counts: its loss is not within the known {loss:.0%}")
+exceeded_entry = NoteKind[str, float]("{entry}: its finding counts: its loss is not within the known {loss:%}")
 more_pairs_outside = NoteKind[int]("{pairs:#more pair} outside the threshold")
 explained_pairs_outside = NoteKind[int]("""{pairs:#pair} outside the threshold; a component between switches is
     reported, which may explain them""")

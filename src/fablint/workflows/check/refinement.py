@@ -9,6 +9,7 @@ from fablint.errors import UsageError
 from fablint.model import Note, Verdict
 from fablint.model.limits.detection_limits import TOLERANCE
 from fablint.text import notes as noted
+from fablint.text.units import share_text
 
 _MOST_PASSES = 16
 _LEAST_GAIN = 0.02  # of the loss by a pass, relative: below it further passes do not help
@@ -17,7 +18,10 @@ _LEAST_GAIN = 0.02  # of the loss by a pass, relative: below it further passes d
 def refuse_too_small(until: float) -> None:
     """Raise UsageError for a loss that no number of measurements names."""
     if until <= TOLERANCE:
-        raise UsageError(f"--until {until:.3%}: healthy components differ by up to {TOLERANCE:.0%}", "give more, as 8%")
+        raise UsageError(
+            f"--until {share_text(until)}: healthy components differ by up to {share_text(TOLERANCE)}",
+            "give more, as 8%",
+        )
 
 
 @dataclass

@@ -66,7 +66,7 @@ def test_a_budget_that_is_too_small_ends_incomplete(cluster: FakeCluster, tmp_pa
     outcome = checked(cluster, tmp_path / "a.run", 0.08, budget_s=20.0)
     assert outcome.diagnosis.verdict.exit_code == 3
     (note,) = notes_of(outcome)
-    assert note.startswith("--until 8.0 % is not reached: ")
+    assert note.startswith("--until 8 % is not reached: ")
     assert note.endswith("; the budget ended")
     assert sum(row.facts.result.wall_s for row in outcome.run.rows) <= 2 * 20.0
 
@@ -104,7 +104,7 @@ def test_a_run_that_judges_nothing_does_not_reach_it() -> None:
 
 @pytest.mark.parametrize("until", [0.01, 0.05])
 def test_a_loss_within_what_healthy_hosts_differ_by_is_refused(until: float) -> None:
-    with pytest.raises(UsageError, match="healthy components differ by up to 5%"):
+    with pytest.raises(UsageError, match="healthy components differ by up to 5 %"):
         CheckRequest(until=until)
 
 

@@ -17,6 +17,7 @@ from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import FEWEST_INDEPENDENT, SETS_MEDIAN, Settings
 from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.text import actions as advise, evidence as seen
+from fablint.text.units import percent
 from fablint.topology.routing import Routes
 
 _Sides = tuple[Sequence[int], Sequence[int]]  # codes of the hosts at both sides of slow pairs
@@ -81,7 +82,7 @@ def _routes_of_bursts(
     slowest, view = pairs[0]
     names = ["=".join(placement.hosts[placement.host[rank]] for rank in pair.ranks) for pair, _ in pairs[:MOST_NAMED]]
     effects = [relative(pair.loss, view_of_pair.quantity) for pair, view_of_pair in pairs[:MOST_NAMED]]
-    shown = ", ".join(f"{name} {effect:+.0%}" for name, effect in zip(names, effects, strict=True))
+    shown = ", ".join(f"{name} {percent(effect)}" for name, effect in zip(names, effects, strict=True))
     shown += ", ..." if len(pairs) > MOST_NAMED else ""
     return Finding(
         state=_state(slowest),

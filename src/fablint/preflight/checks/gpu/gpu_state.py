@@ -14,6 +14,7 @@ from fablint.preflight.judges.nvidia import NVIDIA_SMI, per_gpu, why_no_gpu
 from fablint.preflight.judges.uniform import Settings, SettingsComparison
 from fablint.snapshot.parsers.nvidia_smi import QUERY, Gpu
 from fablint.text.sanitise import shortened
+from fablint.text.units import share_text
 
 NVSWITCHES = "/proc/driver/nvidia-nvswitch/devices"
 _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem")
@@ -83,7 +84,7 @@ def _judged_gpu_throttling(check: Check, host: Host, gpu: Gpu) -> Result:
     shares = {name: (gpu.number(f"{at}_{name}") or 0) / _US / (host.uptime_s or inf) for name in _COUNTED}
     most = max(shares, key=shares.__getitem__)
     if shares[most] >= _LEAST_SHARE:
-        message = f"clocks lowered for {min(shares[most], 1):.0%} of the time since boot: {most}"
+        message = f"clocks lowered for {share_text(min(shares[most], 1))} of the time since boot: {most}"
         return check.failure(host.name, gpu.name, message, shares[most], _LEAST_SHARE)
     return check.ok(host.name, gpu.name, value=", ".join(reasons[:4]))
 

@@ -14,6 +14,7 @@ from fablint.preflight.judges.growth import third_quartile
 from fablint.preflight.judges.nvidia import NVIDIA_SMI, per_gpu, why_no_gpu
 from fablint.snapshot.parsers.kernel_log import DAY_S
 from fablint.snapshot.parsers.nvidia_smi import QUERY, Gpu
+from fablint.text.units import share_text
 
 _LEAST_CLOCK = 0.75  # of the clock that the settings permit
 _EXPLAINED = ("gpu_idle", "sw_power_cap")  # a busy GPU at its power limit is as fast as it can be
@@ -42,8 +43,8 @@ GPU_CLOCKS = Check(
     what="the clocks of every GPU that is in use",
     source=NVIDIA_SMI,
     rule=(
-        f"at least {_LEAST_CLOCK:.0%} of what its settings permit, unless it is at its power limit; the settings "
-        "themselves are compared by gpu.modes"
+        f"at least {share_text(_LEAST_CLOCK)} of what its settings permit, unless it is at its power limit; the "
+        "settings themselves are compared by gpu.modes"
     ),
     component="host",
     remedy="look for locked clocks (nvidia-smi -rgc, -rac), for power and cooling; reset the GPU",

@@ -10,6 +10,7 @@ from fablint.preflight.check import Check
 from fablint.preflight.host import Host
 from fablint.preflight.judges import limit, uniform
 from fablint.snapshot.parsers.proc_files import allowed_cpus, cpu_times
+from fablint.text.units import share_text
 
 _STAT = "/proc/stat"
 _MOST_STOLEN = 0.01  # of the time
@@ -23,10 +24,10 @@ def _steal(check: Check, host: Host) -> Iterator[Result]:
     now = (last.stolen - first.stolen) / (last.total - first.total)
     ever = last.stolen / last.total
     if now > _MOST_STOLEN:
-        message = f"the hypervisor takes {now:.1%} of the time of the CPUs"
+        message = f"the hypervisor takes {share_text(now)} of the time of the CPUs"
         yield check.failure(host.name, "", message, now, _MOST_STOLEN)
     elif ever > _MOST_STOLEN:
-        message = f"the hypervisor took {ever:.1%} of the time of the CPUs since boot"
+        message = f"the hypervisor took {share_text(ever)} of the time of the CPUs since boot"
         yield check.failure(host.name, "", message, ever, _MOST_STOLEN)
     else:
         yield check.ok(host.name, value=ever)
@@ -36,7 +37,7 @@ CPU_STEAL = Check(
     id="host.steal",
     what="time of the CPUs of a virtual machine that the hypervisor gave to others",
     source=_STAT,
-    rule=f"at most {_MOST_STOLEN:.0%}, during the snapshot and since boot",
+    rule=f"at most {share_text(_MOST_STOLEN)}, during the snapshot and since boot",
     component="host",
     remedy="use dedicated hosts or pinned CPUs; look for other virtual machines on the physical host",
     judge=limit(_steal),

@@ -18,6 +18,7 @@ from fablint.snapshot.host_snapshot import text_in
 from fablint.snapshot.parsers.kernel_log import DAY_S
 from fablint.snapshot.parsers.proc_files import memory_info
 from fablint.text.sanitise import shortened
+from fablint.text.units import share_text
 
 GIB = 1 << 30
 EDAC = "/sys/devices/system/edac/mc"
@@ -115,11 +116,11 @@ def _compared_shares(check: Check, _: str, like: Sequence[tuple[Host, float]]) -
         if len(like) < LEAST_SIMILAR:
             yield check.skip(host.name, "", TOO_FEW)
         elif usual < _IDLE:
-            yield check.skip(host.name, "", f"similar hosts are not idle: median {usual:.0%} available")
+            yield check.skip(host.name, "", f"similar hosts are not idle: median {share_text(usual)} available")
         elif share >= _LEAST * usual:
             yield check.ok(host.name, value=share)
         else:
-            message = f"{share:.0%} of the memory available, median of {len(like)} hosts {usual:.0%}"
+            message = f"{share_text(share)} of the memory available, median of {len(like)} hosts {share_text(usual)}"
             yield check.failure(host.name, "", message, share, usual)
 
 
@@ -154,7 +155,7 @@ def _judged_numa_memory(check: Check, host: str, node: str, share: float, usual:
         return check.skip(host, node, TOO_FEW)
     if share >= MIN_SHARE * usual:
         return check.ok(host, node, value=share)
-    message = f"{share:.1%} of the host's memory, median of {count} hosts {usual:.1%}"
+    message = f"{share_text(share)} of the host's memory, median of {count} hosts {share_text(usual)}"
     return check.failure(host, node, message, share, usual)
 
 

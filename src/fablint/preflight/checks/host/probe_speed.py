@@ -12,6 +12,7 @@ from fablint.preflight.check import TIMED_OUT, Check, Judge
 from fablint.preflight.fleet import Fleet
 from fablint.snapshot.parsers.probe import ProbeSpeed, probe_speed
 from fablint.text.sanitise import shortened
+from fablint.text.units import share_text
 
 PROBE = "probe"
 LEAST_LIKE = 4  # hosts, for a comparison
@@ -60,8 +61,8 @@ def _compared(check: Check, result: Mapping[str, ProbeSpeed]) -> Iterator[Result
             yield check.skip(name, "", f"{item.rate / _GIGA:.3g} GB/s; too few similar idle hosts to compare with")
         elif item.rate < _SLOW * usual and lacking > max(_SIGMAS * sigma, item.spread * usual):
             message = (
-                f"{item.rate / _GIGA:.3g} GB/s on {item.cores} cores, spread {item.spread:.1%}; "
-                f"median of {len(result)} hosts {usual / _GIGA:.3g}, standard deviation {sigma / usual:.1%}"
+                f"{item.rate / _GIGA:.3g} GB/s on {item.cores} cores, spread {share_text(item.spread)}; "
+                f"median of {len(result)} hosts {usual / _GIGA:.3g}, standard deviation {share_text(sigma / usual)}"
             )
             yield check.failure(name, "", message, item.rate, usual, "B/s")
         else:

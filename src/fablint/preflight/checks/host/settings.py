@@ -15,6 +15,7 @@ from fablint.snapshot.memo import once_per_folder
 from fablint.snapshot.parsers.lspci import pci_functions
 from fablint.snapshot.parsers.proc_files import chosen_of, locked_memory_limit
 from fablint.text.sanitise import shortened
+from fablint.text.units import share_text
 
 GIB = 1 << 30
 MIB = 1 << 20
@@ -63,7 +64,7 @@ def _shared_memory(check: Check, host: Host) -> Iterable[Result]:
     if size < required:
         yield check.failure(host.name, "", f"only {size / MIB:.0f} MiB", size, required)
     elif used > 0.9:
-        yield check.failure(host.name, "", f"{used:.0%} of {size / GIB:.1f} GiB used", used, 0.9)
+        yield check.failure(host.name, "", f"{share_text(used)} of {size / GIB:.1f} GiB used", used, 0.9)
     else:
         yield check.ok(host.name)
 

@@ -10,6 +10,7 @@ from fablint.preflight.host import INFINIBAND, Host
 from fablint.preflight.judges.nic_loopbacks import LoopbackTool, loopbacks
 from fablint.snapshot.parsers.loopback_rates import ib_loopback_gbit, ib_loopback_us
 from fablint.snapshot.rdma_ports import RdmaPort
+from fablint.text.units import share_text
 
 _ABSENT = "no active InfiniBand or RoCE device"
 
@@ -68,8 +69,8 @@ IB_LOOPBACK_RATE = Check(
     what="loopback bandwidth of every InfiniBand and RoCE device, written and read",
     source="ib_write_bw and ib_read_bw -d DEVICE --report_gbits -D 2, both ends on the host",
     rule=(
-        f"at least {_WRITE.of_median:.0%} of the median of this device on similar hosts; {_WRITE.of_speed:.0%} of its "
-        "rate warns"
+        f"at least {share_text(_WRITE.of_median)} of the median of this device on similar hosts; "
+        f"{share_text(_WRITE.of_speed)} of its rate warns"
     ),
     severity=Severity.FAIL,
     component="nic",
@@ -81,7 +82,7 @@ IB_LOOPBACK_LATENCY = Check(
     id="tool.ib.latency",
     what="loopback latency of every InfiniBand and RoCE device, written and read",
     source="ib_write_lat and ib_read_lat -d DEVICE, both ends on the host; the median of 1,000 messages",
-    rule=f"at most {_LATENCIES[0].of_median:.0%} of the median of this device on similar hosts",
+    rule=f"at most {share_text(_LATENCIES[0].of_median)} of the median of this device on similar hosts",
     component="nic",
     remedy="check host.cstates, host.governor, host.iommu, pcie.speed, and other load of this host",
     judge=loopbacks(_ABSENT, *_LATENCIES),

@@ -13,6 +13,7 @@ from fablint.preflight.judges.pings import with_passes
 from fablint.preflight.pings.losses import EndLoss
 from fablint.preflight.pings.mesh import End, Reach
 from fablint.preflight.pings.triage import Rail, rails_of
+from fablint.text.units import share_text
 
 _MAX_WARN = 0.2  # of the pings: a larger share is a failure
 
@@ -34,8 +35,8 @@ def _results(check: Check, rail: Rail) -> Iterator[Result]:
         yield say(*end, _words(loss), round(loss.all.share, 4), 0)
     if losses.among:
         message = (
-            f"{losses.rest} pings between these are lost, {losses.rest.share:.1%}, and no NIC loses clearly more "
-            "than the others: check the switches and cables between them"
+            f"{losses.rest} pings between these are lost, {share_text(losses.rest.share)}, and no NIC loses clearly "
+            "more than the others: check the switches and cables between them"
         )
         yield from (check.warning(*end, message, round(losses.rest.share, 4), 0) for end in losses.among)
 
@@ -53,7 +54,7 @@ PING_LOSS = Check(
     source="ping between all hosts, in rounds; after losses a second time, later, between the NICs that had them",
     rule=(
         "none lost in one of two passes, fewer than 2 in the second, or no more than elsewhere on the rail; "
-        f"more than {_MAX_WARN:.0%} fails. Round trips do not show the direction"
+        f"more than {share_text(_MAX_WARN)} fails. Round trips do not show the direction"
     ),
     severity=Severity.FAIL,
     component="nic",

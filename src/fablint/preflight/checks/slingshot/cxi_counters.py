@@ -13,6 +13,7 @@ from fablint.preflight.judges.outputs import NO_SLINGSHOT_NIC
 from fablint.snapshot.counter_deltas import Delta
 from fablint.snapshot.counter_widths import CODE_WORD_BITS
 from fablint.snapshot.parsers.slingshot_tools import LINE_RATES
+from fablint.text.units import share_text
 
 _TELEMETRY = f"{CXI}/CXI/device/telemetry"
 _BER_WARN, _BER_FAIL = 1e-7, 1e-6
@@ -142,7 +143,7 @@ def _judged_cxi_paused(check: Check, host: Host, device: str, folder: str, count
         return check.ok(host.name, device, value=share)
     _, side, _, number = name.split("_")
     return check.failure(
-        host.name, device, f"{side} class {number} paused {min(share, 1):.0%} of the time", share, 0.01
+        host.name, device, f"{side} class {number} paused {share_text(min(share, 1))} of the time", share, 0.01
     )
 
 

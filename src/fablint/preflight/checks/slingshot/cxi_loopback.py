@@ -11,6 +11,7 @@ from fablint.preflight.judges.nic_loopbacks import LoopbackTool, loopbacks
 from fablint.preflight.judges.outputs import NO_SLINGSHOT_NIC
 from fablint.snapshot.parsers.loopback_rates import cxi_loopback_gbit
 from fablint.snapshot.parsers.slingshot_tools import nominal_gbit
+from fablint.text.units import share_text
 
 
 def _speed(host: Host, device: str) -> float | None:
@@ -32,8 +33,8 @@ CXI_LOOPBACK_RATE = Check(
     what="loopback bandwidth of every Slingshot NIC through its switch",
     source="cxi_gpu_loopback_bw -d CXI",
     rule=(
-        f"at least {_CXI.of_speed:.0%} of the NIC's speed, and {_CXI.of_median:.0%} of the median of NICs with this "
-        "speed"
+        f"at least {share_text(_CXI.of_speed)} of the NIC's speed, and {share_text(_CXI.of_median)} of the median of "
+        "NICs with this speed"
     ),
     severity=Severity.FAIL,
     component="nic",
@@ -71,8 +72,8 @@ CXI_GPU_LOOPBACK_RATE = Check(
     what="loopback bandwidth of every Slingshot NIC from and into the memory of the nearest GPU",
     source="cxi_gpu_loopback_bw -d CXI -D 2 with --tx-gpu GPU, then with --rx-gpu GPU",
     rule=(
-        f"at least {_GPU[0].of_median:.0%} of the median of this NIC on similar hosts; {_GPU[0].of_speed:.0%} of its "
-        "speed warns"
+        f"at least {share_text(_GPU[0].of_median)} of the median of this NIC on similar hosts; "
+        f"{share_text(_GPU[0].of_speed)} of its speed warns"
     ),
     severity=Severity.FAIL,
     component="nic",

@@ -15,6 +15,7 @@ from fablint.errors import UsageError
 from fablint.model import State
 from fablint.snapshot import CollectedSnapshots, snapshot_of
 from fablint.snapshot.parsers.lldp import neighbours
+from fablint.text import evidence as seen
 from fablint.text.evidence_sentences import sentences
 from pinned import pinned_by
 
@@ -93,6 +94,50 @@ def test_each_plugin_has_its_rows(plugin: str) -> None:
 def test_an_unknown_plugin_is_named() -> None:
     facts = read("- topology: t\n  moebius: {strips: [{strip: m1, nodes: n1}]}\n- topology: u\n  flat: true\n")
     assert ["plugin moebius" in sentences(finding.evidence) for finding in facts.findings] == [True]
+
+
+@pytest.mark.parametrize(
+    ("text", "key", "line", "count"),
+    [
+        ("SwitchName=s1 Nodes=n[1-2]\nSwitchName=s2 Node=n[3-4]\n", "node", 2, 1),
+        ("# racks\nswitchname=s1 \\\n  nodes=n1\nswitchname=s2 nods=n2\nSwitchName=s3 nods=n3\n", "nods", 4, 2),
+        ("SwitchName=s1 \\\n Nodes=n1 \\\n LinkSpede=100 # Gb/s, Rate=1\n", "linkspede", 1, 1),
+        ("BlockName=b1 Nodes=n[1-2]\nBlockSize=2\nBlockSizs=2,4\n", "blocksizs", 3, 1),
+        ("RingName=r1 Nodes=n[1-2] Weight=5\n", "weight", 1, 1),
+        ("SwitchName=s1 Nodes=n1\nInclude racks.conf\n", "include", 2, 1),
+    ],
+)
+def test_a_key_of_topology_conf_that_is_not_read_is_named_with_its_line(text, key, line, count) -> None:
+    (finding,) = read(text).findings
+    assert finding.state is State.NOT_JUDGED
+    assert finding.evidence == (seen.topology_key(key, line, count),)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2]\nSwitchName=s1 Level=1 Nodes=n[1-2] Switches=s0\n",
+        "BlockName=b1 BlockIndex=0 Nodes=n[1-2] BlockSize=2\nAggregatedBlock=b1 BlockIndex=1 BlockSize=4\n",
+        "RingName=r1 RingIndex=0 RingSize=2 Nodes=n[1-2]\n",
+        "TorusName=t1 Dims=2x1x1 Nodes=n[1-2]\n",
+        "# Nods=n9\nBlockName=b1 Nodes=n[1-2] # Rack=5\nBlockSizes=2\n",
+    ],
+)
+def test_all_keys_of_slurm_are_read(text: str) -> None:
+    assert read(text).findings == ()
+
+
+@pytest.mark.parametrize(
+    ("plugin", "kind", "key"),
+    [
+        ("tree: {switches: [{switch: s1, node: 'n[1-2]'}]}", "tree", "node"),
+        ("block: {block_size: [2], blocks: [{block: b1, nodes: n1}]}", "block", "block_size"),
+        ("ring: {rings: [{ring: r1, nodes: n1, weight: 3}]}", "ring", "weight"),
+    ],
+)
+def test_a_key_of_topology_yaml_that_is_not_read_is_named(plugin: str, kind: str, key: str) -> None:
+    facts = read(f"- topology: t\n  {plugin}\n")
+    assert [finding.evidence for finding in facts.findings] == [(seen.topology_yaml_key("t", kind, key),)]
 
 
 # ------------------------------------------------------------------------------------------------ Slingshot

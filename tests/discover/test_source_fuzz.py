@@ -19,7 +19,7 @@ from snapshot_trees import printed
 
 TEXTS = [
     path.read_bytes()
-    for path in sorted(SAMPLES.rglob("*"))
+    for path in sorted([*SAMPLES.rglob("*"), *(SAMPLES.parent / "outside").iterdir()])
     if path.is_file() and path.suffix != ".md" and path.parent.name != "sysroot" and path.stat().st_size < 12000
 ]
 KEYS = ["lldp", "interface", "name", "chassis", "port", "id", "type", "value", "via", "capability", "unknown-tlvs"]

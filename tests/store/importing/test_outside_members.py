@@ -201,6 +201,12 @@ def test_runs_of_imb_with_other_libraries_and_options_are_different_measurements
     [
         ("mpigraph/mpigraph-1.5-np4.txt", "a second matrix 'Send'"),
         ("nvbandwidth/nvbandwidth-0.2.txt", "a second run of nvbandwidth"),
+        ("linktest/linktest-1.2p1-np8.stdout.txt", "a second run of LinkTest"),
+        ("linktest/linktest-1.2p1-serial-np4.stdout.txt", "a second run of LinkTest"),
+        ("clusterkit/clusterkit-layout-synthetic.txt", "a second matrix of ClusterKit"),
+        ("net_sanitizer/net_sanitizer-readme-clientserver.txt", "a second run of net_sanitizer"),
+        ("net_sanitizer/net_sanitizer-readme-verbose.txt", "a second run of net_sanitizer"),
+        ("net_sanitizer/net_sanitizer-c30b104-alltoall-openmpi4.1.4-np2.txt", "a second run of net_sanitizer"),
     ],
 )
 def test_a_second_run_in_one_file_is_named_where_nothing_tells_it_from_the_first(
@@ -209,3 +215,35 @@ def test_a_second_run_in_one_file_is_named_where_nothing_tells_it_from_the_first
     text = (FIXTURES / fixture).read_text()
     with pytest.raises(UsageError, match=message):
         written(tmp_path, f"{text}Rail 1:\n{text}", ["n1"] if "nvbandwidth" in fixture else None)
+
+
+def without_head(text: str) -> str:
+    return "".join(line for line in text.splitlines(keepends=True) if not line.startswith("#nservers"))
+
+
+@pytest.mark.parametrize("name", ["readme-verbose", "c30b104-alltoall-openmpi4.1.4-np2"])
+def test_a_second_run_of_net_sanitizer_is_named_without_its_head(tmp_path: Path, name: str) -> None:
+    text = (FIXTURES / f"net_sanitizer/net_sanitizer-{name}.txt").read_text()
+    with pytest.raises(UsageError, match="a second run of net_sanitizer"):
+        written(tmp_path, text + without_head(text), None)
+
+
+def test_iterations_of_linktest_2_are_one_run(tmp_path: Path) -> None:
+    steps = (FIXTURES / "linktest/linktest-2.x-step-lines.txt").read_text()
+    head = "linktest: Message length: 262144 Bytes\n"
+    assert written(tmp_path, head + steps + steps, None).rows
+    with pytest.raises(UsageError, match="line 5: a second run of LinkTest"):
+        written(tmp_path, head + steps + head + steps, None)
+
+
+JSON = {
+    "clusterkit": '{"bandwidth": {"hosts": ["n1", "n2"], "unit": "MB/s", "matrix": [[0, 100.0], [100.0, 0]]}}',
+}
+
+
+@pytest.mark.parametrize("between", ["\n", "\nRail 1:\n", "\n{}\n"])
+@pytest.mark.parametrize("document", JSON.values(), ids=JSON)
+def test_a_second_json_document_is_named(tmp_path: Path, document: str, between: str) -> None:
+    assert written(tmp_path, document + between, None).rows
+    with pytest.raises(UsageError, match="a second JSON document"):
+        written(tmp_path, document + between + document, None)

@@ -19,11 +19,20 @@ from fablint.snapshot.parsers.documents import dicts
 from fablint.text import evidence as seen
 
 _ROW = re.compile(r"^\s*(?:Switch|Block|Ring|Torus)Name\s*=", re.MULTILINE | re.IGNORECASE)
-_CONTINUED = re.compile(r"\\[ \t]*\r?\n")
 _WORD = re.compile(r"(\w+)\s*=\s*(\S+)")
 _NAMES = ("switchname", "blockname", "ringname", "torusname")
+_LINE_KEYS = frozenset((  # of topology.conf, and of what scontrol prints
+    *_NAMES, "switches", "nodes", "linkspeed", "level", "blocksizes", "blocksize", "blockindex", "aggregatedblock",
+    "ringindex", "ringsize", "dims",
+))  # fmt: skip
 _PLUGINS = {"tree": "switch", "block": "block", "ring": "ring", "torus3d": "torus"}  # and the key of a row's name
 _ABOUT = ("topology", "cluster_default")  # keys of a topology that are no plugin
+_PART_KEYS = {"tree": {"switches"}, "block": {"blocks", "block_sizes"}, "ring": {"rings"}}
+_ROW_KEYS = {
+    "tree": {"switch", "children", "nodes", "link_speed"},
+    "block": {"block", "nodes"},
+    "ring": {"ring", "nodes"},
+}
 
 
 @dataclass(frozen=True)
@@ -45,7 +54,9 @@ class SlurmTree:
         return _ROW.search(text) is not None
 
     def read(self, saved: SavedOutput) -> Facts:
-        return _facts(_rows(saved.text))
+        lines = [(number, line, _words(line)) for number, line in _lines(saved.text)]
+        facts = _facts(_rows(words for _, _, words in lines))
+        return replace(facts, findings=tuple(_unread_lines(lines)))
 
 
 class SlurmYaml:
@@ -72,9 +83,37 @@ class SlurmYaml:
         return gather(facts_of_topologies)
 
 
-def _rows(text: str) -> Iterator[_Row]:
-    for line in _CONTINUED.sub("", text).splitlines():
-        words = {key.lower(): value for key, value in _WORD.findall(line.partition("#")[0])}
+def _lines(text: str) -> Iterator[tuple[int, str]]:
+    """Lines without comments, with the number of each; a line that ends with a backslash and the next are one."""
+    joined, first = "", 0
+    for number, line in enumerate(text.splitlines(), 1):
+        first = first or number
+        if line.rstrip().endswith("\\"):
+            joined += line.rstrip()[:-1]
+            continue
+        yield first, (joined + line).partition("#")[0]
+        joined, first = "", 0
+    yield first, joined.partition("#")[0]
+
+
+def _words(line: str) -> dict[str, str]:
+    """Values of a line by their keys, which are case-insensitive."""
+    return {key.lower(): value for key, value in _WORD.findall(line)}
+
+
+def _unread_lines(lines: Iterable[tuple[int, str, Mapping[str, str]]]) -> Iterator[Finding]:
+    """Yield a finding for each key that is not read, and for other files that a line includes."""
+    places: dict[str, list[int]] = {}
+    for number, line, words in lines:
+        keys = [key for key in words if key not in _LINE_KEYS]
+        for key in [*keys, *(["include"] if line.split()[:1] and line.split()[0].lower() == "include" else [])]:
+            places.setdefault(key, []).append(number)
+    for key, numbers in places.items():
+        yield _config("", seen.topology_key(key, numbers[0], len(numbers)))
+
+
+def _rows(lines: Iterable[Mapping[str, str]]) -> Iterator[_Row]:
+    for words in lines:
         name = next((words[key] for key in _NAMES if key in words), "")
         if name:
             below = unfold(words.get("switches", ""))
@@ -101,10 +140,21 @@ def _unread(topology: Mapping[str, Any], ignored: Collection[str]) -> Iterator[F
     for plugin in topology:
         if plugin not in (*_PLUGINS, *_ABOUT, "flat"):
             yield _config(name, seen.topology_unread(name, str(plugin)))
+    for plugin in _PART_KEYS:
+        for key in _unread_keys(topology.get(plugin), plugin):
+            yield _config(name, seen.topology_yaml_key(name, plugin, key))
+
+
+def _unread_keys(part: object, plugin: str) -> list[str]:
+    """Return the keys of a plugin's part, and of its rows, that are not read."""
+    entries = part if isinstance(part, dict) else {}
+    rows = [row for rows in entries.values() if isinstance(rows, list) for row in dicts(rows)]
+    unread = (entries.keys() - _PART_KEYS[plugin]) | ({key for row in rows for key in row} - _ROW_KEYS[plugin])
+    return sorted(map(str, unread))
 
 
 def _config(name: str, evidence: EvidenceRecord) -> Finding:
-    component = ComponentRef.of("config", title=f"Slurm topology {name}")
+    component = ComponentRef.of("config", title=f"Slurm topology {name}".rstrip())
     return Finding(state=State.NOT_JUDGED, components=(component,), evidence=(evidence,))
 
 

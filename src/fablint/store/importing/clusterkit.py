@@ -27,7 +27,7 @@ from fablint.store.importing.cells import (
     matrix_cells,
     refuse_hosts,
 )
-from fablint.store.importing.lines import Foreign, json_of, numbered, text_of
+from fablint.store.importing.lines import Foreign, json_of, numbered, second_of, text_of
 
 TEXT_MARK = re.compile(rb"(?m)^Rank: +0( +[0-9]+)* *\r?\n +0 \(\S+\):")
 JSON_MARK = re.compile(rb"^(?:\xef\xbb\xbf)?\s*\{[\s\S]*\"[^\"]*(?i:bandwidth|latency)[^\"]*\"")
@@ -66,7 +66,7 @@ def parse_clusterkit_text(text: str) -> ClusterkitMatrix:
     Raises
     ------
     UsageError
-        The text has no matrix, or no line that names the quantity.
+        The text has no matrix, several, or no line that names the quantity.
     """
     rows: dict[int, tuple[str, list[float]]] = {}
     foreign: list[Foreign] = []
@@ -74,6 +74,8 @@ def parse_clusterkit_text(text: str) -> ClusterkitMatrix:
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     for number, line in numbered(text):
         if line.startswith("Rank:"):
+            if rows:
+                raise second_of("matrix of ClusterKit", number)
             count = len(line.split()) - 1
         elif summary := _SUMMARY.match(line):
             quantity = summary[2]

@@ -7,6 +7,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -53,6 +54,11 @@ def text_of(data: bytes) -> str:
     return _ENDLESS.sub("\ufffd", data.decode("utf-8-sig", errors="replace"))
 
 
+def second_of(what: str, number: int) -> UsageError:
+    """Return the refusal of a file in which another `what` (`run of LinkTest`) begins at a line."""
+    return UsageError(f"line {number}: a second {what}", "give the output of each run in its own file")
+
+
 _JSON = re.compile(r"(?m)^\s*\{")
 
 
@@ -62,12 +68,19 @@ def json_of(text: str, hint: str) -> Any:
     Raises
     ------
     UsageError
-        The text is not JSON; `hint` says what to give.
+        The text is not JSON; `hint` says what to give. Or a second document with the keys of the first follows.
     """
+    decoder = json.JSONDecoder()
     try:
-        return json.JSONDecoder().raw_decode(text, start.start() if (start := _JSON.search(text)) else 0)[0]
+        value, end = decoder.raw_decode(text, start.start() if (start := _JSON.search(text)) else 0)
     except (ValueError, RecursionError):
         raise UsageError("the text begins as JSON but is not JSON", hint) from None
+    for start in _JSON.finditer(text, end):
+        with suppress(ValueError, RecursionError):
+            other = decoder.raw_decode(text, start.start())[0]
+            if isinstance(value, dict) and isinstance(other, dict) and other.keys() == value.keys():
+                raise second_of("JSON document", text.count("\n", 0, start.end()) + 1)
+    return value
 
 
 def distinct_words(lines: Iterable[str]) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from fablint.errors import UsageError
 from fablint.model.registry.linktest_modes import LINKTEST_MODE
-from fablint.store.importing.lines import INTEGER, PLAIN, Foreign, numbered
+from fablint.store.importing.lines import INTEGER, PLAIN, Foreign, numbered, second_of
 
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 _BYTES = {"B": 1.0, "KiB": 2.0**10, "MiB": 2.0**20, "GiB": 2.0**30, "TiB": 2.0**40, "PiB": 2.0**50, "MB": 2.0**20}
@@ -119,9 +119,25 @@ class _Reader:
 
     def take(self, number: int, line: str) -> None:
         """Read a line of LinkTest, skip a blank line, a ruler or a comment, record any other line as foreign."""
+        if self._begins_again(line):
+            raise second_of("run of LinkTest", number)
         understood = self._step(number, line) or self._figures(number, line) or self._fact(line)
         if not understood and line and not _CHATTER.match(line) and not line.startswith("#") and set(line) != {"-"}:
             self.foreign.append(Foreign(number, line))
+
+    def _begins_again(self, line: str) -> bool:
+        """Tell whether a line of the head of a run follows figures, and says again what the head before them said.
+
+        Steps say nothing: one run of 2.x has the same steps in each of its iterations.
+        """
+        if not (self.steps or self.pairs or self.results):
+            return False
+        fact, task, mark = _FACT.match(line), _TASK.match(line), _MARK.match(line)
+        return bool(
+            (fact and fact[1].strip() in self.facts)
+            or (task and int(task[1]) in self.hosts)
+            or (mark and mark[1] == "first sync" and mark[1] in self.timings)
+        )
 
     def _step(self, number: int, line: str) -> bool:
         if match := _STEP_2.match(line):
@@ -184,7 +200,7 @@ def parse_linktest(text: str) -> LinktestLog:
     Raises
     ------
     UsageError
-        The text has no line of LinkTest.
+        The text has no line of LinkTest, or is that of two runs.
     """
     reader = _Reader()
     whole, _, cut = text.rpartition("\n")

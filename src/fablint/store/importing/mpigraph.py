@@ -20,7 +20,7 @@ from fablint.store.importing.cells import (
     matrix_cells,
     refuse_hosts,
 )
-from fablint.store.importing.lines import INTEGER, Foreign, figures, marked, numbered, text_of
+from fablint.store.importing.lines import INTEGER, Foreign, figures, marked, numbered, second_of, text_of
 
 MARK = marked(rb"START mpiGraph v|(?:Send|Recv) *\t\S+:[0-9]+ *\t")
 
@@ -69,9 +69,7 @@ def parse_mpigraph(text: str) -> MpigraphText:
         elif header := _header(line):
             word, names = header
             if word in tables:
-                raise UsageError(
-                    f"line {number}: a second matrix '{word}'", "give the output of each run in its own file"
-                )
+                raise second_of(f"matrix '{word}'", number)
             if parsed.names and names != parsed.names:
                 raise UsageError(f"line {number}: the ranks are not those of the first matrix", "the file is damaged")
             parsed.names = names

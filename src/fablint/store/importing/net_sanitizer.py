@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fablint.errors import UsageError
-from fablint.store.importing.lines import INTEGER, NUMBER, Foreign, figure, numbered
+from fablint.store.importing.lines import INTEGER, NUMBER, Foreign, figure, numbered, second_of
 
 _COUNTS = re.compile(r"#nservers=(.*)")
 _COUNT = re.compile(rf"(\w+)=({INTEGER})(?![0-9])")
@@ -82,23 +82,28 @@ def parse_net_sanitizer(text: str) -> NetSanitizerText:
     Raises
     ------
     UsageError
-        The text has neither its header nor a line of its figures.
+        The text has neither its header nor a line of its figures, or those of two runs.
     """
     counts: list[Counts] = []
     summaries: list[Summary] = []
     connections: list[Connection] = []
     foreign: list[Foreign] = []
+    given: set[tuple[str, ...]] = set()  # measurements
     is_fablint, blocks, pending = False, 0, text.rpartition("\n")[2]
     last = text.count("\n") + 1
     for number, line in numbered(text):
         cut = number == last and bool(pending.strip())  # no line end: the last figure may lack digits
         if match := _COUNTS.match(line):
+            if summaries or connections:
+                raise second_of("run of net_sanitizer", number)
             counts.append(Counts(number, {"nservers": 0} | {key: int(value) for key, value in _COUNT.findall(line)}))
         elif header := _HEADER.match(line.strip()):
             blocks = header[2].count("iops")
         elif not cut and (match := _CONNECTION.match(line)) and (row := _four(match[5])):
+            _refuse_again(match.groups()[:4], given, number)
             connections.append(Connection(number, match[1], match[2], match[3], int(match[4]), row[0]))
         elif not cut and blocks and (match := _SUMMARY.match(line)) and len(row := _four(match[3])) == blocks:
+            _refuse_again((match[1] or "", match[2]), given, number)
             summaries.append(Summary(number, match[1] or "", int(match[2]), *row))
         elif _OURS.match(line):
             is_fablint = True
@@ -108,6 +113,13 @@ def parse_net_sanitizer(text: str) -> NetSanitizerText:
         raise UsageError("the text has no output of net_sanitizer", "give the output of net_sanitizer")
     factors = (10**6, 1) if is_fablint else (1 << 20, 10)
     return NetSanitizerText(tuple(counts), tuple(summaries), tuple(connections), tuple(foreign), *factors)
+
+
+def _refuse_again(measurement: tuple[str, ...], given: set[tuple[str, ...]], number: int) -> None:
+    """Raise UsageError for a measurement that an earlier line has: one run measures it once."""
+    if measurement in given:
+        raise second_of("run of net_sanitizer", number)
+    given.add(measurement)
 
 
 def _four(words: str) -> list[Figures]:

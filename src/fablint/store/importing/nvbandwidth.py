@@ -35,7 +35,7 @@ from fablint.store.importing.cells import (
     refuse_hosts,
 )
 from fablint.store.importing.job_maps import JobHosts
-from fablint.store.importing.lines import Foreign, figures, json_of, marked, numbered, text_of
+from fablint.store.importing.lines import Foreign, figures, json_of, marked, numbered, second_of, text_of
 from fablint.store.layout import LONGEST_S, SHORTEST_S
 
 MARK = marked(rb"nvbandwidth Version: |Running (?:benchmark )?[a-z_]+_(?:ce|sm|copy)\.\s*$")
@@ -144,9 +144,7 @@ def _heading(parsed: NvbandwidthText, number: int, line: str) -> bool:
         parsed.tables.append(NvbandwidthTable(parsed.tests[-1], number, part[1] if part else ""))
     elif version := _VERSION.match(line):
         if parsed.tests:
-            raise UsageError(
-                f"line {number}: a second run of nvbandwidth", "give the output of each run in its own file"
-            )
+            raise second_of("run of nvbandwidth", number)
         parsed.version = version[1]
     elif process := _PROCESS.match(line):
         parsed.processes.append((process[2], int(process[3])))

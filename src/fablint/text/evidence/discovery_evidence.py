@@ -19,6 +19,10 @@ contradiction = Sentence[str, str, str, str, str]("""{verb} {taken} according to
 topology_ignored = Sentence[str, int]("""Slurm's topology {topology} is not used for {count} of its hosts: they are in
     the default or an earlier topology as well""")
 topology_unread = Sentence[str, str]("Slurm's topology {topology} has the plugin {plugin}, which is not read")
+topology_key = Sentence[str, int, int]("""the key {key} is not read, from line {line} on in {count:#line}: if it is
+    misspelt, its hosts or switches are missing""")
+topology_yaml_key = Sentence[str, str, str]("""Slurm's topology {topology} has the key {key} in {plugin}, which is not
+    read: if it is misspelt, its hosts or switches are missing""")
 hosts_unnamed = Sentence[int]("""the node descriptions of {count} adapters are defaults or shared, and no snapshot has
     their node GUIDs: they are named by these""")
 fewer_cables = Sentence[int, str, int]("the sources report {count} {what}, most others of its kind have {usual}")

@@ -176,7 +176,7 @@ def test_forward_rows_have_no_other_direction():
     cells = {(0, 1, 0): [2 * US]}
     run = run_of(row("latency", "pair", cells, directions="single"))
     assert body(run, full=True) == [["8", "2.00"]]
-    assert "other direction" not in "\n".join(lines(run))
+    assert "the reverse" not in "\n".join(lines(run))
 
 
 def test_processes_are_named_below_the_title():

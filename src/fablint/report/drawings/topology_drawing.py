@@ -143,6 +143,7 @@ def _add_names(drawn: Drawing, places: _Places, states: dict[str, str]) -> None:
         if dot.hosts and not any(_add_name(drawn, dot.x, low + line, dot.hosts) for line in lines):
             del drawn.names[before:]
             break
+    drawn.height = max(drawn.height, *(name.y + _LINE / 2 for name in drawn.names), 0.0)
 
 
 def _add_name(drawn: Drawing, x: float, y: float, name: str, state: str = "") -> bool:

@@ -295,11 +295,10 @@ def _on_reverse(row: Row, lines: list[Line]) -> list[str]:
     if not behind:
         return []
     worst, size = max(behind)
-    factor = f"{1 / (1 - worst):.2g} x as slow" if worst >= 0.5 and row.quantity != "latency" else ""
-    factor = f"{1 + worst:.2g} x as slow" if worst >= 1 and row.quantity == "latency" else factor
-    loss = factor or f"{units.share_text(worst)} worse"
-    how = f"at most {loss}, at {units.size(size)}" if worst > 0 else "nowhere worse"
-    return [f"figures are those of rank i to its higher partner; the other direction is {how} (table pairs has both)"]
+    factor = 1 + worst if row.quantity == "latency" else 1 / (1 - worst)
+    loss = f"{factor:.2g} x as slow" if factor >= 2 else f"{units.share_text(worst)} worse"
+    how = f"up to {loss} ({units.size(size)})" if worst > 0 else "nowhere worse"
+    return [f"sent by the lower rank of each pair; the reverse was {how}, see --table pairs"]
 
 
 def _on_cpu_waits(row: Row) -> list[str]:

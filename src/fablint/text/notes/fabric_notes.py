@@ -16,7 +16,7 @@ several_faults = PlainNote("""several faulty components at once: --topology dist
     share""")
 no_topology = PlainNote("no topology: switches and links were not judged one by one (--topology names them)")
 unnamed_hosts = NoteKind[Names]("the topology does not name {hosts:fold}")
-few_switches = NoteKind[int]("{switches:#switch} in the run: too few to compare switches")
+few_switches = NoteKind[int]("{switches:#switch} in the run: switches were not compared with each other")
 few_cables = PlainNote("too few cables between switches to compare them with each other")
 adaptive_shared = PlainNote("""adaptive routing: no link was judged, since all pairs that may cross one shared links
     with others (rows with --order serial tell)""")

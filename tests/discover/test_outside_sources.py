@@ -261,6 +261,13 @@ def test_the_agent_of_a_nic_is_no_device() -> None:
         (("ifname", "Ethernet1/1"), "n17", "Ethernet1/1"),  # as people type it
         (("ifname", "Gi3/36"), "GigabitEthernet3/36", "Gi3/36"),
         (("mac", "b8:ce:f6:00:00:01"), "ens3f0np0", "ens3f0np0"),
+        (("ifname", "Eth1/5/1"), "rack 7, n5", "Eth1/5/1"),  # Onyx
+        (("ifname", "ethernet1/1/9"), "n9", "ethernet1/1/9"),  # OS10
+        (("ifname", "ethernet-1/3"), "", "ethernet-1/3"),  # SR Linux
+        (("ifname", "Twenty-FiveGigE1/0/4"), "Twenty-FiveGigE1/0/4 Interface", "Twenty-FiveGigE1/0/4"),  # Comware
+        (("ifname", "swp31s1"), "to n31", "swp31s1"),  # Cumulus
+        (("local", "1/1/7"), "1/1/7", "1/1/7"),  # AOS-CX
+        (("local", "527"), "et-0/0/12.0", "et-0/0/12.0"),  # Junos, a logical unit
     ],
 )
 def test_a_port_has_the_name_that_people_use(port_id: tuple[str, str], descr: str, name: str) -> None:

@@ -142,3 +142,33 @@ def test_the_health_of_an_nvlink_fabric() -> None:
     for summary, count in (("Healthy", 0), ("Unhealthy", 1), ("Limited Capacity", 1)):
         found = said(gpu_state.FABRIC_MANAGER, *((before, after.format(summary)) for before, after in changes))
         assert [message for _, message in found] == [f"the health of its fabric is {summary}"] * count
+
+
+RELEASES = {  # what an older driver, or a lesser GPU, has in place of the tags of 580
+    "R535": (("<gpu_recovery_action>None</gpu_recovery_action>", ""),),
+    "R525": (
+        ("<gpu_recovery_action>None</gpu_recovery_action>", ""),
+        ("clocks_event_reason", "clocks_throttle_reason"),
+    ),
+    "R470": (
+        ("<gpu_recovery_action>None</gpu_recovery_action>", ""),
+        ("clocks_event_reasons_counters", "unused"),
+        ("clocks_event_reason", "clocks_throttle_reason"),
+        ("<remapped_row_failure>No</remapped_row_failure>", ""),
+    ),
+    "GeForce": (
+        ("<remapped_row_failure>No</remapped_row_failure>", "<remapped_row_failure>N/A</remapped_row_failure>"),
+        ("<replay_counter>2<", "<replay_counter>[N/A]<"),
+        ("<gpu_recovery_action>None</gpu_recovery_action>", "<gpu_recovery_action>N/A</gpu_recovery_action>"),
+    ),
+}
+
+
+@pytest.mark.parametrize("release", RELEASES)
+def test_each_release_of_the_driver_is_read(release: str) -> None:
+    tags = RELEASES[release]
+    for check in EVERY:
+        assert said(check, *tags) == [], check.id
+    assert said(gpu_use.GPU_CLOCKS, *busy(345), *tags) == [(Outcome.WARN, "345 MHz in use, its settings permit 1980")]
+    slow = ("reason_hw_thermal_slowdown>Not Active", "reason_hw_thermal_slowdown>Active")
+    assert [outcome for outcome, _ in said(gpu_state.GPU_THROTTLING, slow, *tags)] != []

@@ -3,7 +3,7 @@
     python benchmarks/rank_memory [--ranks 2,8,32,64] [--cells 500000] [--mpicxx mpicxx.mpich]
 
 The largest resident set (VmHWM) of the ranks, and what of it is not shared with other processes (RssAnon), once a
-request of one row is done. The last line is what a rank holds of the rounds file: bytes for each rank and round.
+request of one row is done. The last line is what a rank holds of the rounds file: bytes for each of its rounds.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{ranks:>5} ranks: {high / MIB:6.1f} MiB, of which {anonymous / MIB:6.1f} MiB own", flush=True)
     ranks = 8
     sizes = [measured_kib(ranks, rounds_row(ranks, cells), chosen.mpicxx)[1] for cells in (ranks, chosen.cells)]
-    print(f"rounds: {(sizes[1] - sizes[0]) * 1024 / chosen.cells:.1f} bytes per rank and round")
+    print(f"rounds: {(sizes[1] - sizes[0]) * 1024 * ranks / chosen.cells:.1f} bytes of a rank for each round")
 
 
 def rounds_row(ranks: int, cells: int) -> str:

@@ -57,9 +57,14 @@ void write_beside(const fs::path& file, Produce produce) {
 
 }  // namespace
 
-std::string read_file(const fs::path& file) {
+std::ifstream open_file(const fs::path& file) {
     std::ifstream stream(file);
     if (!stream) throw usage_error("cannot read " + file.string() + ": no such file, or no permission");
+    return stream;
+}
+
+std::string read_file(const fs::path& file) {
+    std::ifstream stream = open_file(file);
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <vector>
 
@@ -25,7 +26,8 @@ inline constexpr const char* launches_folder = "launches";
 // Folder of a run directory with the checksums that the front end writes of complete rows, checksums/NAME.sha256.
 inline constexpr const char* checksums_folder = "checksums";
 
-// The content of a file; throws a usage error where it cannot be read.
+// The functions throw a usage error where the file cannot be read.
+std::ifstream open_file(const std::filesystem::path& file);
 std::string read_file(const std::filesystem::path& file);
 
 void make_folder(const std::filesystem::path& folder);

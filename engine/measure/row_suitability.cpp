@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/errors.hpp"
@@ -13,27 +14,34 @@ namespace fablint {
 
 namespace {
 
-// The same on all ranks: no rank measures anything before all rows have passed.
-void refuse_pairs_of_hosts(const RankGroup& rank_group, const RowOptions& row, const Schedule& schedule) {
-    const auto pair = schedule.pair_of_hosts(rank_group.rank_host());
-    if (!pair) return;
+void refuse_idle_rank(const RankGroup& rank_group, const RowOptions& row, const Schedule& schedule) {
+    if (!schedule.role(0).idle()) return;
+    throw usage_error("--barrier sample needs a partner for every rank, and rank " + std::to_string(rank_group.rank()) +
+                      " has none: use " + (row.pattern == "pair" ? "2 ranks" : "an even number of ranks"));
+}
+
+// Of this rank.
+void refuse_pair_of_hosts(const RankGroup& rank_group, const RowOptions& row, const Schedule& schedule) {
+    const std::optional<int> peer = schedule.peer_on_another_host(rank_group.rank_host());
+    if (!peer) return;
     const auto rank_text = [&](int rank) { return "rank " + std::to_string(rank) + " on " + rank_group.host_of(rank); };
     throw usage_error("transport " + row.transport + " connects ranks of one host, and row " + row.name +
-                      " has a pair of " + rank_text(pair->first) + " and " + rank_text(pair->second) +
+                      " has a pair of " + rank_text(rank_group.rank()) + " and " + rank_text(*peer) +
                       ": measure one host, or pairs within hosts (--pattern rounds), or use --transport nccl or mpi");
 }
 
 }  // namespace
 
-void refuse_unsuitable(const RankGroup& rank_group, const RowOptions& row, const Schedule& schedule) {
+void refuse_unsuitable(RankGroup& rank_group, const RowOptions& row, const Schedule& schedule) {
     if (row.kernel_info().accepts("sync") && row.sync == "fence" && rank_group.size() != 2)
         throw usage_error("--sync fence synchronises all ranks of the run: it needs exactly 2, not " +
                           std::to_string(rank_group.size()));
-    if (row.barrier_each && schedule.pattern().role(0, rank_group.size() - 1).idle())
-        throw usage_error("--barrier sample needs a partner for every rank, and rank " +
-                          std::to_string(rank_group.size() - 1) + " has none: use " +
-                          (row.pattern == "pair" ? "2 ranks" : "an even number of ranks"));
-    if (transport_named(row.transport).is_within_host) refuse_pairs_of_hosts(rank_group, row, schedule);
+    // A rank knows its own role only. No rank measures anything before all rows have passed.
+    if (row.barrier_each || transport_named(row.transport).is_within_host)
+        rank_group.throw_if_any_failed(attempt([&] {
+            if (row.barrier_each) refuse_idle_rank(rank_group, row, schedule);
+            if (transport_named(row.transport).is_within_host) refuse_pair_of_hosts(rank_group, row, schedule);
+        }));
     if (!row.kernel_info().sends_messages()) row.kernel_info().make(row);  // throws where the row does not suit it
 }
 

@@ -8,7 +8,7 @@
 namespace fablint {
 
 // Throws a usage error, the same on all ranks, where the row cannot be measured by these ranks.
-void refuse_unsuitable(const RankGroup& rank_group, const RowOptions& row, const Schedule& schedule);
+void refuse_unsuitable(RankGroup& rank_group, const RowOptions& row, const Schedule& schedule);
 
 // The buffers of a collective grow with the number of ranks: default sizes that do not fit into memory are dropped.
 // Throws a usage error where such a size was requested, or the smallest size does not fit.

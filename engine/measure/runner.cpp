@@ -29,11 +29,11 @@ void request_stop() { stop_requested = 1; }
 
 bool is_stop_requested() { return stop_requested != 0; }
 
-Runner::Runner(const RunContext& context, const RowOptions& row, const std::string& rounds_text)
+Runner::Runner(const RunContext& context, const RowOptions& row, const RoundRoles& file_rounds)
     : context_(context),
       rank_group_(context.rank_group),
       row_(row),
-      schedule_(context.rank_group, row_, rounds_text),
+      schedule_(context.rank_group, row_, file_rounds),
       medium_(context_, row_, schedule_),
       slowest_(row.retest) {
     refuse_unsuitable(rank_group_, row_, schedule_);

@@ -28,8 +28,9 @@ bool is_stop_requested();
 
 class Runner {
   public:
-    // `rounds_text`: content of the rounds file. Throws a usage error where the ranks do not suffice.
-    Runner(const RunContext& context, const RowOptions& row, const std::string& rounds_text);
+    // `file_rounds`: what this rank does in the rounds of the rounds file. Collective. Throws a usage error where the
+    // ranks do not suffice.
+    Runner(const RunContext& context, const RowOptions& row, const RoundRoles& file_rounds);
 
     // Collective. Throws on all ranks where the transport or the memory does not start on one of them.
     void try_medium() { medium_.try_out(); }

@@ -5,10 +5,10 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "output/zarr.hpp"
+#include "patterns/pattern.hpp"
 #include "ranks/rank_group.hpp"
 #include "spec/row.hpp"
 
@@ -17,10 +17,15 @@ namespace fablint {
 // With --reconnect: two, so that the difference between the passes over the same connections is known as well.
 constexpr int passes_per_connection = 2;
 
+// The roles of this rank in a rounds file, which rank 0 reads: other hosts need not see it; `-` is the standard input.
+// Collective. Throws a usage error on all ranks where the file cannot be read or a line is wrong.
+RoundRoles read_rounds_file(RankGroup& rank_group, const std::string& name);
+
 class Schedule {
   public:
-    // `rounds_text`: content of the rounds file. Throws a usage error where the ranks do not suffice.
-    Schedule(const RankGroup& rank_group, const RowOptions& row, const std::string& rounds_text);
+    // `file_rounds`: what this rank does in the rounds of the rounds file. Throws a usage error where the ranks do not
+    // suffice.
+    Schedule(const RankGroup& rank_group, const RowOptions& row, const RoundRoles& file_rounds);
 
     // The pattern of the first repeat. All repeats have the same numbers of groups and peers, and the same background
     // traffic.
@@ -36,8 +41,8 @@ class Schedule {
     int largest_fan() const;                        // the largest number of peers of this rank
     Grid grid() const;                              // of the stored cells
     std::vector<int> cells_per_round() const;
-    // The first two ranks that communicate and are on different hosts; nothing where there are none.
-    std::optional<std::pair<int, int>> pair_of_hosts(const std::vector<int>& rank_host) const;
+    // The first peer of this rank that is on another host; nothing where there is none.
+    std::optional<int> peer_on_another_host(const std::vector<int>& rank_host) const;
 
   private:
     const RowOptions& row_;

@@ -17,6 +17,7 @@
 #include "host/facts.hpp"
 #include "measure/instrument.hpp"
 #include "measure/runner.hpp"
+#include "measure/schedule.hpp"
 #include "output/root.hpp"
 #include "output/store.hpp"
 #include "ranks/mpi_control.hpp"
@@ -27,7 +28,7 @@ namespace fablint {
 
 namespace {
 
-// Rank 0 reads the file and broadcasts the text: other hosts need not see the file.
+// Rank 0 reads the plan and broadcasts the text: other hosts need not see the file.
 std::string read_for_all(RankGroup& rank_group, const std::string& name) {
     std::string text;
     rank_group.on_rank_0(
@@ -85,23 +86,23 @@ std::string rounds_file_of(const RowOptions& row, const std::string& run) {
 using MediumNames = std::pair<std::string, std::string>;
 MediumNames medium_of(const RowOptions& row) { return {row.transport, row.memory}; }
 
-// The content of the rounds file of every row; empty without one. Constructs the runners, so that all rows are checked
-// against the ranks before anything is measured, and tries the media of all rows that the run may not go on without.
-// That of the first row is tried when the row begins.
-std::vector<std::string> read_rounds(const RunContext& context, const std::vector<RowOptions>& rows,
-                                     const Options& options) {
-    std::vector<std::string> texts;
+// What this rank does in the rounds of the rounds file of every row; empty without one. Constructs the runners, so that
+// all rows are checked against the ranks before anything is measured, and tries the media of all rows that the run may
+// not go on without. That of the first row is tried when the row begins.
+std::vector<RoundRoles> read_rounds(const RunContext& context, const std::vector<RowOptions>& rows,
+                                    const Options& options) {
+    std::vector<RoundRoles> rounds;
     std::set<MediumNames> media;
     for (const RowOptions& row : rows) {
-        texts.emplace_back();
+        rounds.emplace_back();
         if (options.resume && row.wants_nothing()) continue;
         if (!row.rounds_file.empty())
-            texts.back() = read_for_all(context.rank_group, rounds_file_of(row, options.output));
-        Runner runner(context, row, texts.back());  // throws if the ranks do not suffice
+            rounds.back() = read_rounds_file(context.rank_group, rounds_file_of(row, options.output));
+        Runner runner(context, row, rounds.back());  // throws if the ranks do not suffice
         const bool is_another = media.insert(medium_of(row)).second && media.size() > 1;
         if (is_another && !options.skip_refused) runner.try_medium();
     }
-    return texts;
+    return rounds;
 }
 
 // The transports and memories that do not start here: rows over them are not measured.
@@ -143,14 +144,14 @@ struct RunEnd {
 
 // With `resume`, a row without requested rounds is complete and stays as it is.
 RunEnd run_rows(const RunContext& context, Root& root, const std::vector<RowOptions>& rows,
-                const std::vector<std::string>& rounds_texts, const Options& options) {
+                const std::vector<RoundRoles>& rounds, const Options& options) {
     Exit status = Exit::done;
     Refusals refusals(options.skip_refused);
     // The error is the same on all ranks, and one rank has printed it.
     const std::optional<Error> failure = attempt([&] {
         for (std::size_t i = 0; i < rows.size() && status != Exit::incomplete; ++i) {
             if ((options.resume && rows[i].wants_nothing()) || refusals.has(rows[i])) continue;
-            const RowOutcome outcome = Runner(context, rows[i], rounds_texts[i]).run();
+            const RowOutcome outcome = Runner(context, rows[i], rounds[i]).run();
             if (outcome.refusal) {
                 refusals.add(rows[i], *outcome.refusal);
                 continue;
@@ -161,7 +162,7 @@ RunEnd run_rows(const RunContext& context, Root& root, const std::vector<RowOpti
             const RowOptions retest = retest_row(rows[i], outcome.slowest);
             root.add_row(retest);
             if (context.store != nullptr) root.write(*context.store, "measuring");
-            const RowOutcome again = Runner(context, retest, "").run();
+            const RowOutcome again = Runner(context, retest, {}).run();
             if (again.refusal) refusals.add(retest, *again.refusal);
             status = worse(status, again);
         }
@@ -210,7 +211,7 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
         retransmissions, facts.interfaces(), origin,     !options.quiet, options.by_size,
         report,          options.sysfs};
     context.connect_limit_s = connect_limit_beside(options.watchdog_s);
-    const std::vector<std::string> rounds_texts = read_rounds(context, rows, options);
+    const std::vector<RoundRoles> rounds = read_rounds(context, rows, options);
     Root root(rank_group, facts, instrument, command, rows, epoch_s);
     std::unique_ptr<Store> store;
     if (!options.output.empty()) {
@@ -221,7 +222,7 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
     report.start();
     watchdog.reset();
     watchdog = watch(rank_group, options.watchdog_s, longest_round(rows), store.get());
-    RunEnd end = run_rows(context, root, rows, rounds_texts, options);
+    RunEnd end = run_rows(context, root, rows, rounds, options);
     watchdog.reset();
     if (store) facts.read_counters_after();
     if (store && (end.status == Exit::done || end.status == Exit::fault)) {

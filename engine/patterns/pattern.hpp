@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "patterns/round_roles.hpp"
+
 namespace fablint {
 
 // The role of one rank in one round. A round is a set of disjoint groups: pairs, stars (a hub and its leaves), the
@@ -50,9 +52,10 @@ class BackgroundTraffic {
 class Pattern {
   public:
     virtual ~Pattern() = default;
-    virtual std::int64_t rounds() const { return 1; }           // of one repeat
-    virtual int slots(std::int64_t round) const = 0;            // measured groups of the round
-    virtual Role role(std::int64_t round, int rank) const = 0;  // requires 0 <= round < rounds()
+    virtual std::int64_t rounds() const { return 1; }  // of one repeat
+    virtual int slots(std::int64_t round) const = 0;   // measured groups of the round
+    // Requires 0 <= round < rounds(), and of explicit rounds one of the ranks whose roles were given.
+    virtual Role role(std::int64_t round, int rank) const = 0;
     // Ordered pairs (in the world: ranks) that the round measures.
     virtual int cells(std::int64_t round) const { return 2 * slots(round); }
     // The largest number of peers of any rank.
@@ -66,8 +69,7 @@ struct PatternRequest {
     int fewest_ranks = 2;        // 1: no message is sent
     std::uint64_t seed = 1;      // of this repeat
     std::int64_t matchings = 8;  // for random
-    std::string rounds_text;     // content of the rounds file, for rounds
-    std::string rounds_name;     // its name, for messages
+    RoundRoles rounds;           // for rounds
     std::vector<int> rank_host;  // host of every rank, for fan-in and fan-out
     int servers = 1;             // for clients-servers
     int victims = 0;             // pairs, for victim-aggressor; 0: a tenth of the ranks, at least one

@@ -203,6 +203,20 @@ std::string RankGroup::broadcast(std::string text) {
     return text;
 }
 
+// Along the tree of broadcast(): a rank has the bytes of its whole branch, and sends those of each branch below it.
+std::string RankGroup::scatter(std::string text, std::size_t bytes) {
+    int bit = 1;
+    while (bit < size_ && (rank_ & bit) == 0) bit *= 2;
+    if (rank_ != 0) text = receive_text(rank_ - bit, tree_tag);
+    for (bit /= 2; bit > 0; bit /= 2) {
+        if (rank_ + bit >= size_) continue;
+        const std::size_t begin = static_cast<std::size_t>(bit) * bytes;
+        send_text(rank_ + bit, tree_tag, std::string_view(text).substr(begin));
+        text.resize(begin);
+    }
+    return text;
+}
+
 // Along a flat tree: a rank that sleeps delays all ranks below it.
 std::string RankGroup::wait_for_text(const std::function<std::string()>& next) {
     constexpr long children = 32;

@@ -75,6 +75,8 @@ class RankGroup {
     // The text that `next` returns on rank 0, on all ranks, however long that takes: the other ranks sleep meanwhile.
     std::string wait_for_text(const std::function<std::string()>& next);
     std::vector<std::string> gather(const std::string& text);  // all ranks' texts, on rank 0; empty elsewhere
+    // Of rank 0's text, which has `bytes` bytes for each rank, those of this rank.
+    std::string scatter(std::string text, std::size_t bytes);
 
     // Control messages between two ranks.
     void send_control(int rank, const void* data, std::size_t bytes);

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,6 +19,12 @@ namespace fablint {
 
 using Kind = Role::Kind;
 
+// What all ranks do in the rounds of a text.
+inline RoundRoles all_roles(const std::string& text, const std::string& name, int ranks) {
+    std::istringstream stream(text);
+    return RoundsReader(stream, name, ranks).next(1000);
+}
+
 inline PatternRequest request(const std::string& kind, int ranks, std::uint64_t seed = 1) {
     PatternRequest request;
     request.kind = kind;
@@ -25,7 +32,7 @@ inline PatternRequest request(const std::string& kind, int ranks, std::uint64_t 
     request.seed = seed;
     request.matchings = 5;
     request.rank_host.resize(static_cast<std::size_t>(ranks));
-    request.rounds_text = "0-1";
+    if (ranks > 1) request.rounds = all_roles("0-1", "--rounds", ranks);
     return request;
 }
 

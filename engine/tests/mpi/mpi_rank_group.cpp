@@ -53,6 +53,17 @@ TEST_CASE("texts are gathered and broadcast, of any length") {
     for (std::size_t rank = 0; rank < all.size(); ++rank) CHECK(all[rank].size() == rank);
 }
 
+TEST_CASE("each rank gets its own bytes of a text") {
+    RankGroup rank_group(wall_clock(), make_mpi_control());
+    for (const std::size_t bytes : {0, 1, 3, 100'000}) {
+        std::string all;
+        if (rank_group.rank() == 0)
+            for (int rank = 0; rank < rank_group.size(); ++rank) all.append(bytes, static_cast<char>('a' + rank));
+        const char own = static_cast<char>('a' + rank_group.rank());
+        CHECK(rank_group.scatter(all, bytes) == std::string(bytes, own));
+    }
+}
+
 TEST_CASE("an error of one rank becomes the error of all") {
     RankGroup rank_group(wall_clock(), make_mpi_control());
     CHECK_NOTHROW(rank_group.throw_if_any_failed(std::nullopt));

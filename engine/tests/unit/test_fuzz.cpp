@@ -3,6 +3,7 @@
 #include <doctest.h>
 
 #include <random>
+#include <sstream>
 
 #include "base/errors.hpp"
 #include "patterns/pattern.hpp"
@@ -90,9 +91,9 @@ TEST_CASE("rounds files") {
     PatternRequest request;
     request.kind = "rounds";
     request.ranks = 10;
-    request.rounds_name = "fuzz";
     const int refused = refusals({"0-1", "2-3", " ", "\n", "-", ",", "#", "9", "4-"}, 10, [&](const std::string& text) {
-        request.rounds_text = text;
+        std::istringstream stream(text);
+        request.rounds = RoundsReader(stream, "fuzz", request.ranks).next(1000);
         const auto pattern = make_pattern(request);
         for (int rank = 0; rank < request.ranks; ++rank) CHECK(pattern->role(0, rank).partner() < request.ranks);
     });

@@ -123,8 +123,7 @@ TEST_CASE("pair, pairs and random give matchings") {
 
 TEST_CASE("a rounds file is taken as written") {
     PatternRequest wanted = request("rounds", 6);
-    wanted.rounds_name = "my.rounds";
-    wanted.rounds_text = "# two rounds\n0-1 2-3\n\n5-0, 4-2  # odd one out\n";
+    wanted.rounds = all_roles("# two rounds\n0-1 2-3\n\n5-0, 4-2  # odd one out\n", "my.rounds", 6);
     const auto pattern = make_pattern(wanted);
     CHECK(pattern->rounds() == 2);
     CHECK(pairs_of_round(*pattern, 0, 6) == std::set<std::pair<int, int>>{{0, 1}, {2, 3}});
@@ -133,12 +132,42 @@ TEST_CASE("a rounds file is taken as written") {
     CHECK(pattern->role(1, 1).partner() == -1);
 }
 
+TEST_CASE("a rank that holds its own roles only has the same in each round as among all") {
+    const std::string text = "0-1 2-3\n5-0 4-2\n3-4\n";
+    PatternRequest wanted = request("rounds", 6);
+    wanted.rounds = all_roles(text, "my.rounds", 6);
+    const auto all = make_pattern(wanted);
+    for (int rank = 0; rank < 6; ++rank) {
+        wanted.rounds = roles_of_rank(rank, text, "my.rounds", 6);
+        CHECK(wanted.rounds.places.size() == 3);
+        const auto own = make_pattern(wanted);
+        for (std::int64_t round = 0; round < 3; ++round) {
+            CHECK(own->slots(round) == all->slots(round));
+            CHECK(own->role(round, rank).peers == all->role(round, rank).peers);
+            CHECK(own->role(round, rank).slot == all->role(round, rank).slot);
+        }
+    }
+}
+
+TEST_CASE("a rounds file is read some rounds at a time") {
+    std::istringstream text("0-1\n\n1-2\n# none\n0-2 1-3\n");
+    RoundsReader reader(text, "my.rounds", 4);
+    CHECK(reader.next(2).slots == std::vector<std::int32_t>{1, 1});
+    const RoundRoles last = reader.next(2);
+    CHECK(last.slots == std::vector<std::int32_t>{2});
+    CHECK(last.places[2].partner == 0);
+    CHECK(reader.next(2).slots.empty());
+}
+
 TEST_CASE("a wrong rounds file is refused with its line") {
-    PatternRequest wanted = request("rounds", 4);
-    wanted.rounds_name = "my.rounds";
-    const auto message = [&](const std::string& text) {
-        wanted.rounds_text = text;
-        return refusal(wanted);
+    const auto message = [](const std::string& text) -> std::string {
+        try {
+            all_roles(text, "my.rounds", 4);
+        } catch (const Error& error) {
+            CHECK(error.status() == Exit::usage);
+            return error.what();
+        }
+        return "accepted";
     };
     CHECK(message("") == "my.rounds: no round in the file: write one round per line, such as 0-1 2-3");
     CHECK(message("0-1\n0-1 1-2\n") == "my.rounds:2: rank 1 appears twice: a rank has one partner per round");

@@ -221,7 +221,8 @@ class Session:
         lines = run.facts.imported.lines_left_out if run.facts.imported else ()
         for line in lines[:_SHOWN]:
             text = line.text if len(line.text) <= _LINE_WIDTH else f"{line.text[: _LINE_WIDTH - 3]}..."
-            self.say(f"{line.file}:{line.line}: excluded, {line.why}: {text!r}")
+            place = f"{line.file}:{line.line}" if line.line else line.file
+            self.say(f"{place}: excluded, {line.why}: {text!r}")
         if len(lines) > _SHOWN:
             self.say(f"and {len(lines) - _SHOWN} more lines excluded: fablint import --json has all")
 

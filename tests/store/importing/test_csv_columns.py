@@ -78,7 +78,7 @@ def test_a_column_states_the_unit_of_each_line(tmp_path: Path) -> None:
     assert mean(run, "bandwidth") == pytest.approx(1000 / (193.5e9 / 8))
     assert mean(run, "bandwidth", 1, 0) == pytest.approx(1000 / 24.2e9)
     (line,) = run.facts.imported.lines_left_out
-    assert (line.line, line.why) == (4, PINNED["bandwidth is not a figure"])
+    assert (line.line, line.why) == (4, PINNED["the unit of bandwidth"])
 
 
 def test_a_file_with_times_and_bandwidths_has_a_row_of_each(tmp_path: Path) -> None:

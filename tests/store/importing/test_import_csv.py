@@ -156,7 +156,7 @@ def test_nine_of_ten_figures_that_cannot_be_read_are_too_many(tmp_path):
     lost = [f"{line.rpartition(',')[0]},nan" for line in complete() for _ in range(9)]
     run = imported(tmp_path, "\n".join(["src,dst,size,bandwidth", *complete(), *lost, ""]))
     assert run.state == "interrupted"
-    assert run.facts.imported.missing == [PINNED["pairs.csv: 504 of 561 lines"]]
+    assert run.facts.imported.missing == [PINNED["pairs.csv: 504 of 560 lines"]]
 
 
 def test_the_hosts_of_unreadable_lines_are_in_the_run(tmp_path):
@@ -172,7 +172,7 @@ def test_unreadable_lines_are_never_a_pass(tmp_path, capsys):
     path.write_text("\n".join(["src,dst,size,bandwidth", *complete(), *["@@@@@"] * 1000, ""]))
     code, found = verdict(capsys, path)
     assert (code, found["verdict"]) == (3, "incomplete")
-    assert any("1,000 of 1,057 lines cannot be read" in note["text"] for note in found["notes"])
+    assert any("1,000 of 1,056 lines cannot be read" in note["text"] for note in found["notes"])
 
 
 def test_a_host_without_a_readable_figure_is_not_judged(tmp_path, capsys):

@@ -133,6 +133,7 @@ class Imported:
     bodies: tuple[Body, ...]
     left_out: tuple[LeftOut, ...] = ()
     pairless: int = 0  # skipped lines that measured a pair but do not name it
+    rows: int = 0  # lines of pairs, of a file that is a table only; 0: all lines count
     missing: str = ""  # why the file is incomplete; '' if it is complete
     not_judged: str = ""  # why a complete file allows no judgement of a host; '' if it allows one
     remedy: str = ""  # what to give in place of such a file

@@ -117,7 +117,7 @@ def _read(file: BinaryIO, hosts: Sequence[str]) -> Imported:
     imported = form.read(_without(labels, data), hosts or (() if form.binary else job_hosts(text_of(head))))
     if form.binary:
         return imported
-    return _without_noise(imported, sum(1 for line in data.split(b"\n") if line.strip()))
+    return _without_noise(imported, imported.rows or sum(1 for line in data.split(b"\n") if line.strip()))
 
 
 def _without(labels: Sequence[re.Pattern[bytes]], data: bytes) -> bytes:

@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fablint.errors import UsageError
-from fablint.model.arrays import Floats
+from fablint.model.arrays import Floats, Mask
 from fablint.model.figures.percentiles import Statistic
+from fablint.model.names import plural
 from fablint.store.importing.cells import (
     BANDWIDTH,
     LATENCY,
@@ -35,6 +36,8 @@ from fablint.store.importing.lines import INTEGER, figure, text_of
 
 CUT = "without a line end it may be cut off"
 NO_PAIR, SHORT, CUT_SHORT = "src and dst are not two hosts", "too few columns", "too few columns behind its pair"
+DIAGONAL = "src and dst are the same"
+_NOTHING = ("", "-", "nan", "-nan", "na", "n/a", "none", "null")  # in an empty cell; 0 is a figure that cannot be
 _WHERE = ("src", "dst", "size")
 _WHEN = ("round", "started")  # optional columns
 _HOST = re.compile(
@@ -55,6 +58,8 @@ class CsvPairs:
         The column of figures.
     places
         Positions of src, dst, size and the figure in a line.
+    others
+        Positions of the other columns of figures.
     unit
         Position of the unit of the figure, if the file has it.
     when
@@ -63,12 +68,19 @@ class CsvPairs:
         -1 if it cannot be read.
     seconds
         NaN if the line has no figure.
+    elsewhere
+        Whether another column of the line has a figure, and this one is empty.
     round
         -1 if it cannot be read; 0 in all lines without that column.
+    diagonal
+        Lines of a rank with itself: they are no pair, whatever their figure is.
+    rows
+        Other lines below the heading.
     """
 
     figure: CsvFigure
     places: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
     unit: int | None = None
     when: dict[str, int] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
@@ -76,10 +88,13 @@ class CsvPairs:
     dst: array[int] = field(default_factory=lambda: array("q"))
     size: array[int] = field(default_factory=lambda: array("q"))
     seconds: array[float] = field(default_factory=lambda: array("d"))
+    elsewhere: array[int] = field(default_factory=lambda: array("b"))
     round: array[int] = field(default_factory=lambda: array("q"))
     started: array[float] = field(default_factory=lambda: array("d"))
     left_out: list[LeftOut] = field(default_factory=list)
     pairless: int = 0
+    diagonal: int = 0
+    rows: int = 0
 
 
 def is_csv(head: bytes, _: int) -> bool:
@@ -101,7 +116,11 @@ def parse_csv(text: str) -> list[CsvPairs]:
     columns = columns_of(heading)
     when = {name: columns.places[name] for name in _WHEN if name in columns.places}
     where = tuple(columns.places[name] for name in _WHERE)
-    tables = [CsvPairs(figure, (*where, at), columns.places.get("unit"), when) for at, figure in columns.figures]
+    unit, figures = columns.places.get("unit"), [at for at, _ in columns.figures]
+    tables = [
+        CsvPairs(column, (*where, at), tuple(other for other in figures if other != at), unit, when)
+        for at, column in columns.figures
+    ]
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     is_heading = True
     for number, line in enumerate(text.split("\n"), 1):
@@ -119,7 +138,9 @@ def parse_csv(text: str) -> list[CsvPairs]:
 def _line(parsed: CsvPairs, number: int, words: Sequence[str], *, is_cut: bool) -> None:
     """Add a line; one that is cut off has a figure without its last digits, which is another figure."""
     why = _take(parsed, [*words[:-1], ""] if is_cut else words)  # of a line that is cut off its hosts
-    if is_cut or why:
+    parsed.diagonal += why == DIAGONAL
+    parsed.rows += why != DIAGONAL
+    if is_cut or why not in ("", DIAGONAL):
         parsed.left_out.append(LeftOut(number, ",".join(words)[:_SHOWN], CUT if is_cut else why))
         parsed.pairless += not is_cut and why in (NO_PAIR, SHORT)
 
@@ -135,26 +156,39 @@ def _take(parsed: CsvPairs, words: Sequence[str]) -> str:
     if whole or len(hosts) == 2:  # a line of another program may hold anything
         for name in hosts:
             parsed.names.setdefault(name, len(parsed.names))
-    if len(hosts) < 2 or src == dst:
+    if len(hosts) < 2 or (src == dst and not whole):
         return NO_PAIR if whole else SHORT
+    if src == dst:
+        return DIAGONAL
     bytes_ = int(size) if re.fullmatch(INTEGER, size) else -1
     unit = words[parsed.unit].strip() if parsed.unit is not None and parsed.unit < len(words) else ""
     seconds = _seconds(parsed.figure, value, unit, bytes_) if bytes_ >= 0 else None
     number, started, when_wrong = _when(parsed, words)
+    elsewhere = value.lower() in _NOTHING and any(_above_0(words[at]) for at in parsed.others if at < len(words))
     if bytes_ < 0:
         why = "size is not a number of bytes" if whole else CUT_SHORT
     elif not whole:
         why = CUT_SHORT
-    elif seconds is None or not measurable(seconds):
-        why = f"{parsed.figure.name} is not a figure above 0" + (f" in '{unit}'" if unit else "")
-    else:
+    elif elsewhere:
         why = when_wrong
+    else:
+        why = _why_unusable(parsed.figure, value, unit, seconds) or when_wrong
     row = (parsed.names[src], parsed.names[dst], bytes_, number)
     for entry, column in zip(row, (parsed.src, parsed.dst, parsed.size, parsed.round), strict=True):
         column.append(entry)
     parsed.seconds.append(math.nan if why or seconds is None else seconds)
+    parsed.elsewhere.append(elsewhere and not why)
     parsed.started.append(started)
     return why
+
+
+def _why_unusable(column: CsvFigure, value: str, unit: str, seconds: float | None) -> str:
+    """Return why a cell has no usable figure, or ''."""
+    if seconds is not None and measurable(seconds):
+        return ""
+    if _above_0(value) and column.factor is None and factor_of(unit, column.quantity) is None:
+        return f"the unit of {column.name} is " + (f"not known: '{unit}'" if unit else "missing")
+    return f"{column.name} is not a figure above 0" + (f" in '{unit}'" if unit else "")
 
 
 def _when(parsed: CsvPairs, words: Sequence[str]) -> tuple[int, float, str]:
@@ -169,12 +203,18 @@ def _when(parsed: CsvPairs, words: Sequence[str]) -> tuple[int, float, str]:
 
 
 def _seconds(column: CsvFigure, text: str, unit: str, size: int) -> float | None:
-    """Return the seconds of a message; None without a figure above 0 or with an unknown unit. `1,5` is 1.5."""
-    value = figure(text.replace(",", ".") if text.count(",") == 1 else text)
+    """Return the seconds of a message; None without a figure above 0 or with an unknown unit."""
+    value = _above_0(text)
     factor = column.factor if column.factor is not None else factor_of(unit, column.quantity)
-    if value is None or value <= 0 or factor is None:
+    if value is None or factor is None:
         return None
     return size / (value * factor) if column.quantity == "bandwidth" else value * factor
+
+
+def _above_0(text: str) -> float | None:
+    """Return the figure of a cell if it is above 0. `1,5` is 1.5."""
+    value = figure(text.replace(",", ".") if text.count(",") == 1 else text)
+    return value if value is not None and value > 0 else None
 
 
 def read_csv(data: bytes, hosts: Sequence[str]) -> Imported:
@@ -187,12 +227,14 @@ def read_csv(data: bytes, hosts: Sequence[str]) -> Imported:
     refuse_hosts(hosts)
     tables = parse_csv(text_of(data))
     first = tables[0]
+    diagonal = (LeftOut(0, plural(first.diagonal, "line"), DIAGONAL),) if first.diagonal else ()
     return Imported(
         tool="csv",
         rank_names=tuple(_rank_name(name) for name in first.names),
         bodies=tuple(map(_body, tables)),
-        left_out=tuple(dict.fromkeys(line for parsed in tables for line in parsed.left_out)),
+        left_out=(*dict.fromkeys(line for parsed in tables for line in parsed.left_out), *diagonal),
         pairless=first.pairless,
+        rows=first.rows,
         missing="the last line is cut off" if any(line.why == CUT for line in first.left_out) else "",
     )
 
@@ -222,11 +264,18 @@ def _cells(parsed: CsvPairs) -> tuple[Cells, list[int]]:
     started = np.array(parsed.started, float) if "started" in parsed.when else None
     seconds: dict[Statistic, Floats] = {"mean": np.array(parsed.seconds, float)}
     cells = Cells(src, dst, size, number, np.ones_like(src), seconds, started)
+    cells = cells.chosen(_planned(cells, np.array(parsed.elsewhere, np.bool_)))
     # A pair that another line measures is complete, unless the file declares different rounds.
     counted = cells if "round" in parsed.when else needed(cells)
     repeat = times_before(np.stack([counted.round, counted.src, counted.dst, counted.size]))
     pairs = np.unique(np.stack([counted.round, counted.src, counted.dst, repeat]), axis=1)  # at all sizes
     return replace(cells, count=np.where(cells.measured, 1, 0)), np.bincount(pairs[0]).tolist()
+
+
+def _planned(cells: Cells, elsewhere: Mask) -> Mask:
+    """(K,) whether a cell is planned: an empty one beside another figure is if its column has its size in its round."""
+    settings = np.unique(np.stack([cells.size, cells.round]), axis=1, return_inverse=True)[1].reshape(-1)
+    return np.asarray(~elsewhere | np.isin(settings, settings[cells.measured]), np.bool_)
 
 
 def _rank_name(name: str) -> RankName:

@@ -90,9 +90,9 @@ def _first_map(maps: Sequence[Mapping[str, Any]], source: ReportSource) -> int:
     between = worst is not None and worst.nodes <= links and worst.component in ("link", "cable", "port", "switch")
     between = between and not (worst and worst.component == "switch" and worst.nodes <= with_hosts)
     rounds = {
-        one["row"]
-        for one in maps
-        if not source.is_whole or one.get("layout") == "list" or one.get("side", 1) > MOST_SIDE
+        values["row"]
+        for values in maps
+        if not source.is_whole or values.get("layout") == "list" or values.get("side", 1) > MOST_SIDE
     }
 
     def score(index: int) -> tuple[bool | int, ...]:
@@ -134,7 +134,7 @@ def _pair_map(size_survey: SizeSurvey, heatmap: HeatMap, source: ReportSource, s
 
 
 def _model(size_survey: SizeSurvey, source: ReportSource, shown: ShownRanks) -> dict[str, Any]:
-    """What the ranks add at one size of a row, and its worst pairs."""
+    """Return the effects of the ranks at one size of a row, and its slowest pairs."""
     fit = size_survey.fit
     cell_set = source.cells[size_survey.row.name]
     effects = (fit.tx, fit.rx) if fit else np.zeros((2, source.run.ranks))

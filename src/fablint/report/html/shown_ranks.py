@@ -56,8 +56,9 @@ class ShownRanks:
         for what, plural in (("host", "hosts"), ("switch", "switches"), ("group", "groups")):
             used = np.unique(np.append(-1, codes[what][self.ranks]))[1:] if not self.is_whole else None
             facts[plural] = names[what] if used is None else [names[what][code] for code in used.tolist()]
-            own = codes[what][self.ranks]
-            facts[what] = packed(own if used is None else np.where(own < 0, -1, np.searchsorted(used, own)), "<i4")
+            shown = codes[what][self.ranks]
+            places = shown if used is None else np.where(shown < 0, -1, np.searchsorted(used, shown))
+            facts[what] = packed(places, "<i4")
         hosts = frozenset(facts["hosts"])
         return facts | {
             "ranks": self.ranks.size,

@@ -109,3 +109,18 @@ def test_a_near_miss_names_the_column(tmp_path: Path, heading: str, problem: str
 def test_hosts_may_be_ipv6_addresses(tmp_path: Path) -> None:
     run = imported(tmp_path, "src,dst,size,time_us\n2001:db8::1,[2001:db8::2]:0,8,1.5\n[2001:db8::2]:0,n1:3,8,1.5\n")
     assert run.hosts == ["2001:db8::1", "2001:db8::2", "n1"]
+
+
+@pytest.mark.parametrize(
+    ("ends", "ranks"),
+    [
+        (["n1:1 n0:0", "n1:0 n0:1"], ["n1", "n1", "n0", "n0"]),  # each host numbers its ranks
+        (["n1:3 n0:0", "n0:1 n1:2"], ["n0", "n0", "n1", "n1"]),  # the ranks of the run are numbered
+        (["n1:b n0:a", "n0:b n1:a"], ["n1", "n0", "n0", "n1"]),  # names that are no numbers
+    ],
+)
+def test_ranks_are_in_the_order_of_their_numbers(tmp_path: Path, ends: list[str], ranks: list[str]) -> None:
+    """Findings name a rank by its number."""
+    lines = [f"{pair.replace(' ', ',')},8,{time}" for time, pair in enumerate(ends, 1)]
+    run = imported(tmp_path, "\n".join(["src,dst,size,time_us", *lines]) + "\n")
+    assert list(run.rank_host) == ranks

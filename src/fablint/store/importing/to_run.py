@@ -7,7 +7,7 @@ several files become repeats.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +20,7 @@ from fablint.model.arrays import Ints
 from fablint.model.facts.json_objects import facts_of
 from fablint.model.facts.row_attributes import RowFacts
 from fablint.model.facts.run_attributes import ExcludedLine, Import, LaunchFacts, RunFacts
-from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, needed, times_before
+from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, RankName, needed, times_before
 from fablint.version import __version__
 
 SMALL = 1 << 22  # cells of an array that is allocated even if sparse: 16 MiB a statistic
@@ -37,7 +37,7 @@ def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[st
         The files are of different tools, or hold no figures.
     """
     _refuse_different(names, files)
-    rank_names = list(dict.fromkeys(rank_name for imported in files for rank_name in imported.rank_names))
+    rank_names = _in_order(dict.fromkeys(rank_name for imported in files for rank_name in imported.rank_names))
     index = {rank_name: rank for rank, rank_name in enumerate(rank_names)}
     groups: dict[tuple[Any, ...], list[Body]] = {}
     for imported in files:
@@ -124,6 +124,20 @@ def _placed(body: Body, place: Ints) -> Body:
 
 def _moved(place: Ints, rank: int) -> int:
     return EVERYBODY if rank == EVERYBODY else int(place[rank])
+
+
+def _in_order(rank_names: Iterable[RankName]) -> list[RankName]:
+    """Return ranks by their numbers, those of each host if hosts number theirs; as in the files if one has none.
+
+    Findings name a rank by its number in the run: that is the number in the files, if they number all ranks from 0.
+    """
+    names = list(rank_names)
+    if not all(name.number.isdecimal() for name in names):
+        return names
+    if len({int(name.number) for name in names}) == len(names):
+        return sorted(names, key=lambda name: int(name.number))
+    hosts = {host: place for place, host in enumerate(dict.fromkeys(name.host for name in names))}
+    return sorted(names, key=lambda name: (hosts[name.host], int(name.number)))
 
 
 def _row(name: str, bodies: Sequence[Body], rank_host: Ints) -> Row:

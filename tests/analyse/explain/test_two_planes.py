@@ -56,7 +56,9 @@ def test_a_pair_of_hosts_has_an_entry_for_each_two_switches_that_its_nics_use() 
     ends = np.array([[0, 2], [2, 0], [1, 3], [1, 9]])  # ranks of hosts 0, 1 and 4: even ranks on plane 0
     zero = np.zeros(len(ends))
     cells = (ends[:, 0], ends[:, 1])
-    taken = SlowMeasurements(cells, ends, zero, zero, zero, zero > 0, placement, one_way=True, most_of_pair=1.0)
+    taken = SlowMeasurements(
+        cells, ends, zero, np.zeros((3, zero.size)), zero, zero, zero > 0, placement, one_way=True, most_of_pair=1.0
+    )
     pairs = taken.pairs
     names = [[placement.switches[code].split(".")[0] for code in two] for two in pairs.switches.tolist()]
     assert names == [["p0", "p0"], ["p1", "p1"], ["p1", "p1"], ["p0", "p0"]]

@@ -12,7 +12,7 @@ from scipy import stats
 
 from fablint.analyse.changes.fitted_rows import FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
-from fablint.analyse.null_model.host_spread import FittedTails
+from fablint.analyse.null_model.host_spread import FittedTails, MeasuredEffects
 from fablint.analyse.observations.robust_stats import robust_sd, row_means, standard_errors
 from fablint.analyse.settings import FEWEST_OF_SPREAD, FEWEST_PEERS, HALF, STRETCHES, Settings
 from fablint.model import SCOPES, ComponentRef, Endpoint, Placement
@@ -220,7 +220,11 @@ def _reach_of_tails(sizes: Floats, least: float, alpha: float) -> float:
     begin = least
     for end in (*np.unique(sizes[sizes > least]).tolist(), math.inf):
         smaller = sizes[sizes < end]
-        explained = FittedTails.of(smaller).loss_of_count(alpha / 2) if smaller.size >= FEWEST_OF_SPREAD else 0.0
+        explained = (
+            FittedTails.of(MeasuredEffects.exact(smaller)).loss_of_count(alpha / 2)
+            if smaller.size >= FEWEST_OF_SPREAD
+            else 0.0
+        )
         if explained <= end:
             return max(begin, explained)
         begin = end

@@ -14,13 +14,13 @@ import numpy as np
 from fablint.analyse.explain.search import Detection
 from fablint.analyse.null_model import timing
 from fablint.analyse.null_model.effects import Effects, leftover_of
-from fablint.analyse.null_model.host_spread import are_within_spread
+from fablint.analyse.null_model.host_spread import MeasuredEffects, are_within_spread
 from fablint.analyse.observations.binomial import upper_tail
-from fablint.analyse.observations.robust_stats import MEDIAN_ERROR
+from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, interval_ranks
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import CHANCE, FAR, FEWEST_PEERS, HALF
+from fablint.analyse.settings import CHANCE, FAR, FEWEST_PEERS, HALF, NOISIER
 from fablint.model import EvidenceRecord
-from fablint.model.arrays import Cells, Codes, Floats, Values
+from fablint.model.arrays import Cells, Codes, Floats, Mask, Values
 from fablint.text import evidence as seen
 
 ENDPOINT_KINDS = frozenset({"host", "nic", "gpu", "rank"})
@@ -39,23 +39,29 @@ def mark_usual_hosts(detections: Sequence[Detection], effects: Effects, alpha: f
         Expected number of healthy hosts as slow, above which a slow host is within their spread.
     """
     hosts = [case for case in detections if case.kind in ENDPOINT_KINDS]
-    healthy = effects_of_others(hosts, effects)
+    others = effects_of_others(hosts, effects)
     usual: set[int] = set()
     for of_both in (False, True):  # a host that is slow in both directions differs from the means of the others
         cases = [case for case in hosts if (len(case.sides) > 1) == of_both]
-        sample = healthy.mean(axis=0) if of_both else healthy.ravel()
-        within = are_within_spread([case.loss[1] for case in cases], sample, alpha)
+        within = are_within_spread([case.loss[0] for case in cases], others.of_both_sides if of_both else others, alpha)
         usual |= {id(case) for case, is_usual in zip(cases, within, strict=True) if is_usual}
     return [replace(case, usual=id(case) in usual) for case in detections]
 
 
-def effects_of_others(detections: Sequence[Detection], effects: Effects) -> Floats:
-    """Return the (2, n) effects of ranks as senders and as receivers; NaN for those of detected hosts."""
-    healthy = np.stack([effects.sent_bounds[1], effects.received_bounds[1]])
+def effects_of_others(detections: Sequence[Detection], effects: Effects) -> MeasuredEffects:
+    """Return the (2, n) effects of ranks as senders and as receivers; NaN for those of detected hosts.
+
+    Ranks whose pairs differ by far more than those of other ranks have no effect of their own either: their median
+    shows how many of their pairs are slow for another reason.
+    """
+    bounds = np.stack([effects.sent_bounds, effects.received_bounds])
+    error = MEDIAN_ERROR * effects.noise / np.sqrt(np.maximum(effects.pairs_of_ends(), 1))
+    scatter = (bounds[:, 2] - bounds[:, 0]) / error
+    healthy = np.where(scatter > NOISIER * np.nanmedian(scatter), np.nan, bounds[:, 1])
     for case in detections:
         if case.kind in ENDPOINT_KINDS:
             healthy[:, case.ranks] = np.nan
-    return healthy
+    return MeasuredEffects(healthy, error)
 
 
 @dataclass(frozen=True)
@@ -101,18 +107,29 @@ def _described(case: Detection, flows: Flows, effects: Effects, noise: _Noise) -
     return replace(case, circumstances=(*when, *shared), lasting=persistence.is_lasting)
 
 
+def _directions(case: Detection) -> list[Mask]:
+    """Return (k,) masks of the cells of a detection by direction: a host may lose more in one of its two directions."""
+    sends = np.isin(case.cells[0], case.ranks)
+    has_both = case.kind in ENDPOINT_KINDS and sends.any() and not sends.all()
+    return [sends, ~sends] if has_both else [np.ones_like(sends)]
+
+
 def _is_intermittent(case: Detection, effects: Effects, noise: _Noise) -> bool:
     """Return whether more cells of a component are healthy than noise explains for a lasting fault.
 
     The noise is that of other cells, since the component's own variation is tested.
     """
-    loss = effects.residual.value[case.cells]
-    typical = float(np.median(loss))
-    limit = max(HALF * typical, min(_tolerance(case, effects), typical))
-    healthy = int(np.count_nonzero(loss < limit))
     others = noise.left[~np.isin(noise.key, _keys(effects, case.cells))]
-    chance = (np.count_nonzero(others < limit - typical) + 1) / (others.size + 2)
-    return bool(upper_tail(healthy, loss.size, chance) < CHANCE / loss.size)
+    of_case, directions = effects.residual.value[case.cells], _directions(case)
+    for direction in directions:
+        loss = of_case[direction]
+        typical = float(np.median(loss))
+        limit = max(HALF * typical, min(_tolerance(case, effects), typical))
+        healthy = int(np.count_nonzero(loss < limit))
+        chance = (np.count_nonzero(others < limit - typical) + 1) / (others.size + 2)
+        if upper_tail(healthy, loss.size, chance) < CHANCE / (loss.size * len(directions)):
+            return True
+    return False
 
 
 def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
@@ -122,17 +139,30 @@ def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
     """
     if flows.later is not None and flows.later[case.cells].any():
         return False
-    tolerance = _tolerance(case, effects)
-    lower, middle, _ = case.loss
-    steady = FAR * MEDIAN_ERROR * effects.noise / np.sqrt(case.pairs)
-    if middle - lower > max(steady, lower - tolerance):
-        return True  # its pairs differ beyond the noise, and the median may be within the tolerance
     loss = effects.residual.value[case.cells].astype(np.float64)
     started = None if flows.started is None else flows.started[case.cells]
+    directions = _directions(case)
+    for direction in directions:
+        bounds = case.loss[:2]
+        if len(directions) > 1:
+            ranked = np.sort(loss[direction])
+            bounds = float(ranked[int(interval_ranks(ranked.size)[0])]), float(np.median(ranked))
+        times = None if started is None else started[direction]
+        if _varies(loss[direction], times, bounds, _tolerance(case, effects), effects.noise):
+            return True
+    return False
+
+
+def _varies(loss: Floats, started: Floats | None, bounds: tuple[float, float], tolerance: float, noise: float) -> bool:
+    """Return whether (k,) losses vary by so much that their median, with its lower bound, may be tolerated."""
+    lower, middle = bounds
+    steady = FAR * MEDIAN_ERROR * noise / np.sqrt(loss.size)
+    if middle - lower > max(steady, lower - tolerance):
+        return True  # the pairs differ beyond the noise, and the median may be within the tolerance
     if started is not None:
         is_timed = np.isfinite(started)
         loss, started = (loss[is_timed], started[is_timed]) if is_timed.any() else (loss, None)
-    error = timing.error_over_time(loss - np.median(loss), started, effects.noise)
+    error = timing.error_over_time(loss - np.median(loss), started, noise)
     return bool(error * FAR > middle - tolerance)
 
 

@@ -16,10 +16,10 @@ from fablint.analyse.findings.alpha_beta import explain
 from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
 from fablint.analyse.findings.paths.pair_routes import slow_routes
 from fablint.analyse.phrasing import next_step
-from fablint.analyse.settings import FEWEST_VALUES, GEOMETRY_S, Settings
+from fablint.analyse.settings import FEWEST_VALUES, GEOMETRY_S, NEARLY_ALL, Settings
 from fablint.model import ComponentRef, Direction, EvidenceRecord, Finding, Placement, State
 from fablint.model.arrays import Codes
-from fablint.model.component import in_series
+from fablint.model.component import cause, in_series
 from fablint.model.registry import is_duplex
 from fablint.model.verdict import Action
 from fablint.text import actions as advise, evidence as seen
@@ -95,10 +95,18 @@ def _finding(
         effect=middle,
         interval=(min(lower, upper), max(lower, upper)),
         evidence=tuple(evidence),
-        ambiguity_group=(*_in_series(main, placement), *ambiguity_group),
+        ambiguity_group=(*_in_series(main, placement), *ambiguity_group, *_load_of_others(main)),
         log10_e=round(max(detection.log_e for _, detection in charges) / math.log(10), 1),
         next_step=advise.measure_component(component) if isolated else _next_step(state, component),
     )
+
+
+def _load_of_others(main: Detection) -> tuple[ComponentRef, ...]:
+    """Return the load of other jobs, which slows cables and switches for a share of the time as faults of them do."""
+    count = main.share
+    if count is None or main.kind in ENDPOINT_KINDS or count.slow >= NEARLY_ALL * count.measured:
+        return ()
+    return (cause("other jobs that load it now and then"),)
 
 
 def _partners_in_isolation(charges: Sequence[Charge], views: Sequence[ViewResult], placement: Placement) -> int:

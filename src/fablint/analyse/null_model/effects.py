@@ -58,6 +58,14 @@ class Effects:
         nics = self.classes.nic_offsets
         return usual if nics is None else usual + nics.of_cells(self.residual, cells)
 
+    def pairs_of_ends(self) -> Ints:
+        """Return the (2, n) number of measured pairs that show each rank as sender, and as receiver."""
+        pairs, shows_ends = self.residual, self.informative.both
+        measured = ~np.isnan(pairs.value)
+        sender, column = np.nonzero(measured if shows_ends is None else measured & shows_ends)
+        ends = sender, pairs.destination((sender, column))
+        return np.stack([np.bincount(end, minlength=pairs.ranks) for end in ends])
+
     def path_effect(self, most: float = np.inf) -> Values:
         """Return the (W,) log-effect of each path: that of its slowest segment, limited to `most`."""
         of_segment = np.append(np.clip(self.segment[:-1], -most, most), np.float32(-np.inf))
@@ -89,13 +97,17 @@ def leftover(effects: Effects, rows: slice | Codes, *, cap: bool = False) -> Val
 
 def leftover_of(effects: Effects, cells: Cells, *, cap: bool = False) -> Values:
     """Return the (k,) residuals of these cells from the model; `cap` as for `leftover`."""
-    pairs = effects.residual
-    host, link = (effects.host_tolerance, effects.link_tolerance) if cap else (np.inf, np.inf)
-    left = pairs.value[cells] - np.clip(effects.sent, -host, host)[cells[0]]
-    left -= np.clip(effects.received, -host, host)[pairs.destination(cells)]
-    if effects.message_paths.count:
-        left -= effects.path_effect(link)[effects.message_paths.of_cells(pairs, cells)]
+    left = effects.residual.value[cells] - effects_of_cells(effects, cells, cap=cap).sum(axis=0)
     return np.asarray(left, dtype=np.float32)
+
+
+def effects_of_cells(effects: Effects, cells: Cells, *, cap: bool = False) -> Values:
+    """Return the (3, k) effects of sender, receiver and path of these cells; `cap` as for `leftover`."""
+    pairs, paths = effects.residual, effects.message_paths
+    host, link = (effects.host_tolerance, effects.link_tolerance) if cap else (np.inf, np.inf)
+    of_ends = zip((effects.sent, effects.received), (cells[0], pairs.destination(cells)), strict=True)
+    of_path = effects.path_effect(link)[paths.of_cells(pairs, cells)] if paths.count else np.zeros(cells[0].size)
+    return np.stack([*(np.clip(effect, -host, host)[end] for effect, end in of_ends), of_path.astype(np.float32)])
 
 
 def sample_noise(effects: Effects) -> tuple[Values, Ints, Cells]:

@@ -1,9 +1,9 @@
 """By how much healthy components of a fabric differ, and whether a slow host differs by more.
 
-The sample is the effects of hosts without a detection. Student's t distributions from 3 degrees of freedom (heavy
-tails) to the normal distribution are fitted to it, weighted by their likelihoods. A slow host is beyond the spread if
-fewer than `alpha` hosts as slow are expected among as many healthy hosts. Slow hosts are not in the sample, unless they
-are within the spread, beginning with the least slow host.
+The sample is the effects of the hosts that are faster, each with the error of its measurement: what few noisy pairs of
+a host add to its effect is not what hosts differ by. Student's t distributions from 3 degrees of freedom (heavy tails)
+to the normal distribution, of all scales, are weighted by the likelihood of the sample. A slow host is beyond the
+spread if fewer than `alpha` hosts as slow are expected among as many healthy hosts.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from fablint.analyse.settings import CHANCE, FEWEST_OF_SPREAD, FINEST_NOISE
 from fablint.model.arrays import Floats, Values
 
 FREEDOMS = np.array([3.0, 4.0, 6.0, 10.0, 30.0, 1000.0])  # the last is practically normal
-MOST_EFFECTS = 20_000  # effects to which the distributions are fitted
-ITERATIONS = 30
+MOST_EFFECTS = 5_000  # effects to which the distributions are fitted
+SCALES = 48  # of each distribution, from FINEST_NOISE to the largest effect
 FEW_PARTS = 5  # number of components whose spread is doubled; of more components it is widened less
 _LOG_RANGE = 15.0  # around the scales, in which the loss of a count is found
 
@@ -43,57 +43,90 @@ def widened_spread(spread: float, components: int) -> float:
     return spread * (1 + FEW_PARTS / components)
 
 
-def are_within_spread(losses: Sequence[float], healthy: Floats, alpha: float) -> list[bool]:
+@dataclass(frozen=True)
+class MeasuredEffects:
+    """Effects of components of one type, and how accurately each was measured."""
+
+    effect: Floats  # (k,) log-effects, around 0 for healthy components; NaN where unknown
+    error: Floats  # (k,) standard error of each
+
+    @classmethod
+    def exact(cls, effect: Floats) -> MeasuredEffects:
+        """Return effects whose errors are part of what they differ by."""
+        return cls(effect, np.zeros_like(effect))
+
+    @property
+    def of_both_sides(self) -> MeasuredEffects:
+        """Return the means of senders and receivers, from (2, n) effects."""
+        return MeasuredEffects(self.effect.mean(axis=0), np.sqrt((self.error**2).sum(axis=0)) / 2)
+
+    @property
+    def flat(self) -> MeasuredEffects:
+        """Return the effects that are not NaN, in one dimension."""
+        is_measured = np.isfinite(self.effect)
+        return MeasuredEffects(self.effect[is_measured], self.error[is_measured])
+
+
+def are_within_spread(losses: Sequence[float], others: MeasuredEffects, alpha: float) -> list[bool]:
     """Return for each log-effect of a slow host whether healthy hosts may have it.
 
     Parameters
     ----------
     losses
-        Log-effect of each slow host, in any order.
-    healthy
-        (k,) log-effects of all other hosts, as senders and as receivers, around 0; NaN where unknown.
+        Least log-effect of each slow host (lower bound of its interval), in any order.
+    others
+        Effects of all other hosts, as senders and as receivers.
     alpha
         Expected number of healthy hosts as slow, above which a host is within the spread.
     """
-    sample = healthy[np.isfinite(healthy)]
+    others = others.flat
     within = [False] * len(losses)
-    if sample.size < FEWEST_OF_SPREAD:
+    if others.effect.size < FEWEST_OF_SPREAD:
         return within
     for position in np.argsort(losses):
-        within[position] = count_expected_beyond(losses[position], sample) > alpha
+        loss = losses[position]
+        faster = others.effect < loss
+        if np.count_nonzero(faster) < FEWEST_OF_SPREAD:
+            faster[:] = True  # it is among the fast ones
+        sample = MeasuredEffects(others.effect[faster], others.error[faster])
+        within[position] = FittedTails.of(sample).count_expected_beyond(loss) > alpha
         if not within[position]:
             break  # slower hosts are beyond as well
-        sample = np.append(sample, losses[position])
+        others = MeasuredEffects(np.append(others.effect, loss), np.append(others.error, 0.0))
     return within
-
-
-def count_expected_beyond(loss: float, sample: Floats) -> float:
-    """Return the expected number of effects of at least `loss` in a sample like this one."""
-    return FittedTails.of(sample).count_expected_beyond(loss)
 
 
 @dataclass(frozen=True)
 class FittedTails:
-    """Student's t distributions fitted to a sample of effects; all arrays are as long as FREEDOMS."""
+    """Student's t distributions, as likely as a sample of effects makes them; all arrays have one length."""
 
     size: int  # of the sample
+    freedoms: Floats
     scales: Floats
     weights: Floats  # their sum is 1
 
     @classmethod
-    def of(cls, sample: Floats) -> FittedTails:
-        """Fit the scales, and weight the distributions by their likelihoods."""
-        fitted = np.sort(sample)[np.linspace(0, sample.size - 1, min(sample.size, MOST_EFFECTS)).astype(np.int64)]
-        scales = np.array([_scale(fitted, freedom) for freedom in FREEDOMS])
+    def of(cls, sample: MeasuredEffects) -> FittedTails:
+        """Weight the distributions by the likelihood of the sample, whose effects vary by their errors as well."""
+        order = np.argsort(sample.effect)
+        kept = order[np.linspace(0, order.size - 1, min(order.size, MOST_EFFECTS)).astype(np.int64)]
+        effect, error = sample.effect[kept], sample.error[kept]
+        largest = max(float(np.abs(effect).max()), 2 * FINEST_NOISE)
+        freedoms, scales = (
+            grid.ravel() for grid in np.meshgrid(FREEDOMS, np.geomspace(FINEST_NOISE, largest, SCALES), indexing="ij")
+        )
         likelihood = np.array(
-            [_log_likelihood(fitted, freedom, scale) for freedom, scale in zip(FREEDOMS, scales, strict=True)]
+            [
+                _log_likelihood(effect, freedom, np.hypot(scale, error))
+                for freedom, scale in zip(freedoms, scales, strict=True)
+            ]
         )
         weight = np.exp(likelihood - likelihood.max())
-        return cls(sample.size, scales, weight / weight.sum())
+        return cls(sample.effect.size, freedoms, scales, weight / weight.sum())
 
     def count_expected_beyond(self, loss: float) -> float:
         """Return the expected number of effects of at least `loss` in a sample like the fitted one."""
-        return float(self.size * (self.weights * stdtr(FREEDOMS, -loss / self.scales)).sum())
+        return float(self.size * (self.weights * stdtr(self.freedoms, -loss / self.scales)).sum())
 
     def loss_of_count(self, count: float) -> float:
         """Return the loss that as many effects of such a sample are expected to have at least: less than half of it."""
@@ -103,17 +136,9 @@ class FittedTails:
         return float(np.exp(brentq(lambda loss: self.count_expected_beyond(np.exp(loss)) - count, low, high)))
 
 
-def _scale(values: Floats, freedom: float) -> float:
-    """Return the maximum-likelihood scale of Student's t with these degrees of freedom (expectation maximisation)."""
-    squares = values**2
-    variance = max(float(np.median(squares)), FINEST_NOISE**2)
-    for _ in range(ITERATIONS):
-        weight = (freedom + 1) / (freedom + squares / variance)
-        variance = max(float(np.mean(weight * squares)), FINEST_NOISE**2)
-    return float(np.sqrt(variance))
-
-
-def _log_likelihood(values: Floats, freedom: float, scale: float) -> float:
-    """Return the log-likelihood of the values under Student's t."""
-    constant = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - np.log(np.sqrt(freedom * np.pi) * scale)
-    return float(np.sum(constant - (freedom + 1) / 2 * np.log1p((values / scale) ** 2 / freedom)))
+def _log_likelihood(values: Floats, freedom: float, scale: Floats) -> float:
+    """Return the log-likelihood of the values under Student's t with the (k,) scales."""
+    constant = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - np.log(np.sqrt(freedom * np.pi))
+    return float(
+        values.size * constant - np.sum(np.log(scale) + (freedom + 1) / 2 * np.log1p((values / scale) ** 2 / freedom))
+    )

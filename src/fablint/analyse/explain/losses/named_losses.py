@@ -20,7 +20,7 @@ from fablint.analyse.explain.circumstances import ENDPOINT_KINDS
 from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.explain.search import Bar, Sides
 from fablint.analyse.null_model.effects import Effects
-from fablint.analyse.null_model.host_spread import FittedTails
+from fablint.analyse.null_model.host_spread import FittedTails, MeasuredEffects
 from fablint.analyse.null_model.timing import error_over_time
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, interval_ranks, robust_sd
 from fablint.analyse.settings import CLUSTER, FAR, FEWEST_OF_SPREAD, HALF, NEARLY_ALL, QUARTER
@@ -33,7 +33,7 @@ LARGEST = 2.0  # log-effect up to which losses are searched
 def named_losses(
     evidence: Evidence,
     effects: Effects,
-    healthy: Floats,
+    healthy: MeasuredEffects,
     component_types: Sequence[ComponentType],
     bar: Bar,
     sides: Sides,
@@ -48,7 +48,7 @@ def named_losses(
     effects
         Fitted model.
     healthy
-        (2, n) effects of healthy ranks as senders and as receivers; NaN for others.
+        (2, n) effects of ranks as senders and as receivers; NaN for those that are not healthy.
     component_types
         Types that are compared.
     bar
@@ -59,7 +59,7 @@ def named_losses(
         Expected number of healthy hosts as slow, above which a host is not named.
     """
     losses: dict[Kind, float] = {}
-    healthy = healthy[np.isfinite(healthy)]
+    healthy, none = healthy.flat, MeasuredEffects(np.empty(0), np.empty(0))
     total = max(1, int(evidence.live.sent.sum()))
     for component_type in component_types:
         first, second, inner = component_type.sums(evidence.live)
@@ -73,7 +73,7 @@ def named_losses(
             bar,
             effects.host_tolerance if is_end else effects.link_tolerance,
             effects.noise,
-            healthy if component_type.kind in ENDPOINT_KINDS else healthy[:0],
+            healthy if component_type.kind in ENDPOINT_KINDS else none,
             alpha,
         )
         loss = rule.smallest(count) + float(np.quantile(evidence.noise, HALF / (1 - share)))
@@ -90,17 +90,17 @@ class _Rule:
     bar: Bar
     tolerance: float
     noise: float
-    healthy: Floats  # effects of healthy components of the type; empty: they do not differ
+    healthy: MeasuredEffects  # of components of the type; empty: they do not differ
     alpha: float
 
     def smallest(self, pairs: int) -> float:
         """Return the loss that is enough for 9 of 10 samples of the noise."""
         rng, usual = np.random.default_rng(pairs), 0.0
         sample = rng.choice(self.evidence.noise, (SAMPLES, pairs)).astype(np.float64)
-        if self.healthy.size >= FEWEST_OF_SPREAD:
+        if self.healthy.effect.size >= FEWEST_OF_SPREAD:
             usual = FittedTails.of(self.healthy).loss_of_count(self.alpha)
             of_noise = (MEDIAN_ERROR * self.noise) ** 2 / pairs
-            spread = np.sqrt(max(0.0, robust_sd(self.healthy) ** 2 - of_noise))
+            spread = np.sqrt(max(0.0, robust_sd(self.healthy.effect) ** 2 - of_noise))
             sample += spread * rng.standard_normal(SAMPLES)[:, None]
         order = np.arange(pairs, dtype=np.float64)
         over_time = np.array([error_over_time(values, order, self.noise) for values in sample])
@@ -109,7 +109,7 @@ class _Rule:
         below = self.tolerance - lower
         is_wide = middle - lower > FAR * MEDIAN_ERROR * self.noise / np.sqrt(pairs)
         steady = below + np.where(is_wide, middle - lower, 0.0)
-        beyond = np.maximum(usual, self.tolerance + FAR * over_time) - middle
+        beyond = np.maximum(usual - lower, self.tolerance + FAR * over_time - middle)
         return float(np.quantile(np.max([steady, beyond, self._enough_evidence(sample)], axis=0), NEARLY_ALL))
 
     def _enough_evidence(self, sample: Floats) -> Floats:

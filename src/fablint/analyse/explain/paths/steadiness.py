@@ -8,7 +8,8 @@ import numpy as np
 
 from fablint.analyse.explain.paths.judgement import Judgement, Measure, PathJudgements, error_quantile
 from fablint.analyse.null_model.timing import error_over_time
-from fablint.analyse.settings import FEWEST_INDEPENDENT, LONG_STRETCHES
+from fablint.analyse.observations.binomial import upper_tail
+from fablint.analyse.settings import CHANCE, FEWEST_INDEPENDENT, HALF, LONG_STRETCHES
 from fablint.model import EvidenceRecord
 from fablint.model.arrays import Codes, Floats
 from fablint.text import evidence as seen
@@ -18,7 +19,8 @@ def judge_steadiness(judgements: PathJudgements, measure: Measure, started: Floa
     """Judge slow paths that are slow in one stretch of time only, or unevenly: the cause may be the time.
 
     The loss must exceed the tolerance by more than its median over stretches of time varies. Paths with a common switch
-    are judged together: load on the switch varies for all of them.
+    are judged together: load on the switch varies for all of them. Pairs as fast as those of other paths show that the
+    path is not always slow.
 
     Parameters
     ----------
@@ -35,7 +37,8 @@ def judge_steadiness(judgements: PathJudgements, measure: Measure, started: Floa
         cells = _cells_of_neighbours(judgements, entry, slow)
         if times is not None:
             cells = cells[~np.isnan(times[cells])]
-        if cells.size and _is_unsteady(judgements, entry, cells, measure, times):
+        is_unsteady = cells.size and _is_unsteady(judgements, entry, cells, measure, times)
+        if is_unsteady or _has_healthy_pairs(judgements, entry):
             judgements.of[entry] = Judgement.ONCE
             judgements.slow_at[entry] = _slowness(judgements, entry, cells, times)
 
@@ -63,6 +66,16 @@ def _is_unsteady(
         return True
     is_comparable = (~levels.is_path | levels.shared == levels.shared[entry])[levels.entry]
     return times is not None and _at_once(times[positions], times[is_comparable])
+
+
+def _has_healthy_pairs(judgements: PathJudgements, entry: int) -> bool:
+    """Return whether more pairs of a slow path lose less than half of its loss than the noise of others explains."""
+    levels = judgements.levels
+    excess, of_path = levels.left - levels.level[levels.entry], levels.entry == entry
+    is_fast, pairs = excess < (HALF - 1) * judgements.loss[entry], int(np.count_nonzero(of_path))
+    others = is_fast[~of_path]
+    chance = (np.count_nonzero(others) + 1) / (others.size + 2)
+    return bool(upper_tail(np.count_nonzero(is_fast[of_path]), pairs, chance) < CHANCE / pairs)
 
 
 def _slowness(judgements: PathJudgements, entry: int, positions: Codes, times: Floats | None) -> EvidenceRecord:

@@ -46,7 +46,9 @@ def detection_of(
     routes
         Links between switches.
     """
-    loss = np.sort(measurements.left[measurements.slow])
+    losses = measurements.losses_of(candidate)
+    slow = measurements.slow | ((losses > measurements.left) & (losses > measurements.limit))
+    loss, host_pairs = np.sort(losses[slow]), int(np.unique(measurements.host_pair[slow]).size)
     lower, upper = (int(rank) for rank in interval_ranks(loss.size))
     members = [member for one in alternatives for member in _group_members(one, routes)]
     return Detection(
@@ -56,14 +58,14 @@ def detection_of(
         sides=_sides(candidate),
         loss=(float(loss[lower]), float(np.median(loss)), float(loss[upper])),
         pairs=evidence.measured,
-        slow=evidence.slow,
+        slow=loss.size,
         log_e=evidence.nats,
         cells=_distinct(measurements.cells),
         ambiguity_group=AmbiguityGroup(near=tuple(dict.fromkeys(members))),
         own=tuple(_group_members(candidate, routes)),
-        partners=evidence.host_pairs,
+        partners=host_pairs,
         stretches=evidence.stretches,
-        share=SlowCount(evidence.slow, evidence.measured, others["others_slow"], others["others"]),
+        share=SlowCount(loss.size, evidence.measured, others["others_slow"], others["others"]),
     )
 
 

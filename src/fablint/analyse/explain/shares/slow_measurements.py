@@ -7,9 +7,10 @@ from functools import cached_property
 
 import numpy as np
 
+from fablint.analyse.candidates.candidate import Candidate
 from fablint.analyse.candidates.crossed_components import MeasuredHostPairs
 from fablint.analyse.explain.evidence import Evidence
-from fablint.analyse.null_model.effects import Effects, leftover_of
+from fablint.analyse.null_model.effects import Effects, effects_of_cells, leftover_of
 from fablint.analyse.null_model.loads import UNCERTAIN
 from fablint.analyse.observations.measurements import SingleTimes
 from fablint.analyse.observations.pair_matrix import unordered
@@ -18,7 +19,7 @@ from fablint.analyse.observations.samples import Flows
 from fablint.analyse.observations.time_correlation import TimedMeasurements
 from fablint.analyse.settings import FAR, FEWEST_POOL, OWN_POOL, SMALLEST_SHARED, Settings
 from fablint.model import Placement
-from fablint.model.arrays import Cells, Codes, Floats, Mask
+from fablint.model.arrays import Cells, Codes, Floats, Mask, Values
 from fablint.model.figures.distinct_codes import distinct_codes
 
 
@@ -34,6 +35,8 @@ class SlowMeasurements:
         (k, 2) ranks: sender and receiver.
     left
         (k,) residual, log-effect.
+    tolerated
+        (3, k) log-effects of sender, receiver and path that the residuals are without.
     started
         (k,) s, NaN where unknown.
     limit
@@ -54,6 +57,7 @@ class SlowMeasurements:
     cells: Cells
     ends: Codes
     left: Floats
+    tolerated: Values
     started: Floats
     limit: Floats
     slow: Mask
@@ -65,7 +69,21 @@ class SlowMeasurements:
     def of(self, chosen: Mask) -> SlowMeasurements:
         """Return some of the measurements."""
         arrays = {name: getattr(self, name)[chosen] for name in ("ends", "left", "started", "limit", "slow")}
-        return replace(self, cells=(self.cells[0][chosen], self.cells[1][chosen]), **arrays)
+        cells, tolerated = (self.cells[0][chosen], self.cells[1][chosen]), self.tolerated[:, chosen]
+        return replace(self, cells=cells, tolerated=tolerated, **arrays)
+
+    def losses_of(self, candidate: Candidate) -> Floats:
+        """Return the (k,) residuals with the tolerated effect of the component, all of whose measurements these are.
+
+        A component that is slow most of the time has an effect, by which its residuals are too small.
+        """
+        code = {"host": self.placement.host, "nic": self.placement.nic, "switch": self.placement.switch}
+        ends, path = self.tolerated[:2], self.tolerated[2]
+        if candidate.kind not in code:
+            return np.asarray(self.left + path)
+        is_own = (code[candidate.kind][self.ends] == candidate.number).T
+        of_path = path if candidate.kind == "switch" else 0.0
+        return np.asarray(self.left + np.where(is_own, ends, 0.0).sum(axis=0) + of_path)
 
     @cached_property
     def host_pair(self) -> Codes:
@@ -137,12 +155,13 @@ def slow_measurements(
         return None
     code = effects.classes.of_cells(effects.residual, cells).astype(np.int64)
     left, taken = _residuals(effects, flows, cells)
+    tolerated = effects_of_cells(effects, cells, cap=True)[:, taken.cell]
     limit = _limits(left, code[taken.cell], effects, settings)
     cells = (cells[0][taken.cell], cells[1][taken.cell])
     ends = np.stack([cells[0], effects.residual.destination(cells)], axis=1).astype(np.int64)
     is_slow, most = left > limit, settings.shares.most_of_pair
     result = SlowMeasurements(
-        cells, ends, left, taken.started, limit, is_slow, placement, flows.one_way, most, together
+        cells, ends, left, tolerated, taken.started, limit, is_slow, placement, flows.one_way, most, together
     )
     return replace(result, slow=result.slow & in_slow_pairs(result.host_pair, result.slow)) if together else result
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from functools import partial
 
 from fablint.analyse.explain.view import ViewResult, judge_view
 from fablint.analyse.explain.view_search import View
@@ -17,8 +14,6 @@ from fablint.analyse.settings import Settings
 from fablint.model import Finding, Note, Placement, Run, Topology
 from fablint.model.registry import TRANSPORTS
 from fablint.topology.routing import Routes, routes_of
-
-MOST_CELLS_AT_ONCE = 1 << 22  # cells of all views up to which they are judged at the same time
 
 
 @dataclass(frozen=True)
@@ -72,18 +67,6 @@ def judge_run(
     of_sizes = [
         View(usable.flows(size, placement), placement, routes, settings, len(sizes), facts) for usable, size in sizes
     ]
-    views = _judged_views(of_sizes, declared=declared)
+    views = [judge_view(view, declared=declared) for view in of_sizes]
     resent = retransmissions(run, placement, routes, settings)
     return JudgedRun(run, topology, placement, routes, settings, others, facts, rows, views, resent), left_out
-
-
-def _judged_views(views: Sequence[View], *, declared: bool) -> list[ViewResult]:
-    """Judge the views, several at a time if their times and those of their models fit into memory together.
-
-    Threads are enough: numpy sorts, counts and adds without the lock of the interpreter.
-    """
-    cells = sum(view.flows.observations.sent.size for view in views)
-    if cells > MOST_CELLS_AT_ONCE:
-        return [judge_view(view, declared=declared) for view in views]
-    with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
-        return list(pool.map(partial(judge_view, declared=declared), views))

@@ -112,16 +112,11 @@ class FittedTails:
         kept = order[np.linspace(0, order.size - 1, min(order.size, MOST_EFFECTS)).astype(np.int64)]
         effect, error = sample.effect[kept], sample.error[kept]
         largest = max(float(np.abs(effect).max()), 2 * FINEST_NOISE)
-        freedoms, scales = (
-            grid.ravel() for grid in np.meshgrid(FREEDOMS, np.geomspace(FINEST_NOISE, largest, SCALES), indexing="ij")
-        )
-        likelihood = np.array(
-            [
-                _log_likelihood(effect, freedom, np.hypot(scale, error))
-                for freedom, scale in zip(freedoms, scales, strict=True)
-            ]
-        )
+        scales = np.geomspace(FINEST_NOISE, largest, SCALES)
+        spread = np.hypot(scales[:, None], error)
+        likelihood = np.concatenate([_log_likelihood(effect, freedom, spread) for freedom in FREEDOMS.tolist()])
         weight = np.exp(likelihood - likelihood.max())
+        freedoms, scales = np.repeat(FREEDOMS, SCALES), np.tile(scales, FREEDOMS.size)
         return cls(sample.effect.size, freedoms, scales, weight / weight.sum())
 
     def count_expected_beyond(self, loss: float) -> float:
@@ -136,9 +131,8 @@ class FittedTails:
         return float(np.exp(brentq(lambda loss: self.count_expected_beyond(np.exp(loss)) - count, low, high)))
 
 
-def _log_likelihood(values: Floats, freedom: float, scale: Floats) -> float:
-    """Return the log-likelihood of the values under Student's t with the (k,) scales."""
+def _log_likelihood(values: Floats, freedom: float, scale: Floats) -> Floats:
+    """Return the (k,) log-likelihoods of the values under Student's t with the scales of each row of (k, n)."""
     constant = gammaln((freedom + 1) / 2) - gammaln(freedom / 2) - np.log(np.sqrt(freedom * np.pi))
-    return float(
-        values.size * constant - np.sum(np.log(scale) + (freedom + 1) / 2 * np.log1p((values / scale) ** 2 / freedom))
-    )
+    log_density = constant - np.log(scale) - (freedom + 1) / 2 * np.log1p((values / scale) ** 2 / freedom)
+    return np.asarray(log_density.sum(axis=1))

@@ -209,18 +209,23 @@ def error_over_time(excess: Floats, started: Floats | None, noise: float) -> flo
     """
     if started is None:
         return float(np.sqrt(max(0.0, robust_sd(excess) ** 2 - (NOISIER * noise) ** 2)))
-    stretches = min(STRETCHES, started.size // FEWEST_PEERS)
+    return float(errors_over_time(excess[np.argsort(started, kind="stable")], noise))
+
+
+def errors_over_time(excess: Floats, noise: float) -> Floats:
+    """Return the (...) errors of `error_over_time`, of (..., k) log-effects of cells in the order of their times."""
+    stretches = min(STRETCHES, excess.shape[-1] // FEWEST_PEERS)
     if stretches < FEWEST_INDEPENDENT:
-        return 0.0
-    values_of_stretches = np.array_split(excess[np.argsort(started, kind="stable")], stretches)
-    middle = np.array([np.median(stretch) for stretch in values_of_stretches])
-    expected = (MEDIAN_ERROR * noise) ** 2 / (excess.size / stretches)
-    variance = max(0.0, float(np.var(middle, ddof=1)) - expected)
-    deviation = middle - middle.mean()
-    total = float((deviation**2).sum())
-    related = float((deviation[1:] * deviation[:-1]).sum()) / total if total else 0.0
-    independent = stretches * (1 - max(0.0, related)) / (1 + max(0.0, related))
-    return float(np.sqrt(variance / max(1.0, independent)))
+        return np.zeros(excess.shape[:-1])
+    middle = np.stack([np.median(values, axis=-1) for values in np.array_split(excess, stretches, axis=-1)], axis=-1)
+    expected = (MEDIAN_ERROR * noise) ** 2 / (excess.shape[-1] / stretches)
+    variance = np.maximum(0.0, np.var(middle, axis=-1, ddof=1) - expected)
+    deviation = middle - middle.mean(axis=-1, keepdims=True)
+    total = (deviation**2).sum(axis=-1)
+    related = (deviation[..., 1:] * deviation[..., :-1]).sum(axis=-1) / np.where(total > 0, total, 1.0)
+    related = np.maximum(0.0, related)
+    independent = stretches * (1 - related) / (1 + related)
+    return np.asarray(np.sqrt(variance / np.maximum(1.0, independent)))
 
 
 def find_slow_time(started: npt.ArrayLike, slow: npt.ArrayLike) -> SlowTime | None:

@@ -21,7 +21,7 @@ from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.explain.search import Bar, Sides
 from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.null_model.host_spread import FittedTails, MeasuredEffects
-from fablint.analyse.null_model.timing import error_over_time
+from fablint.analyse.null_model.timing import errors_over_time
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, interval_ranks, robust_sd
 from fablint.analyse.settings import CLUSTER, FAR, FEWEST_OF_SPREAD, HALF, NEARLY_ALL, QUARTER
 from fablint.model.arrays import Floats
@@ -102,8 +102,7 @@ class _Rule:
             of_noise = (MEDIAN_ERROR * self.noise) ** 2 / pairs
             spread = np.sqrt(max(0.0, robust_sd(self.healthy.effect) ** 2 - of_noise))
             sample += spread * rng.standard_normal(SAMPLES)[:, None]
-        order = np.arange(pairs, dtype=np.float64)
-        over_time = np.array([error_over_time(values, order, self.noise) for values in sample])
+        over_time = errors_over_time(sample, self.noise)
         sample.sort(axis=1)
         lower, middle = sample[:, int(interval_ranks(pairs)[0])], np.median(sample, axis=1)
         below = self.tolerance - lower

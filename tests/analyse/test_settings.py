@@ -47,7 +47,7 @@ COMPUTATIONS = {
         "explain/pair_circumstances.py": "NEAREST",
         "findings/late_components.py": "BOUNDS",
         "findings/retransmissions.py": "BOUNDS",
-        "null_model/host_spread.py": "ITERATIONS",
+        "null_model/host_spread.py": "SCALES",
         "null_model/median_polish.py": "PASSES",
         "null_model/modes.py": "CANDIDATES",
         "null_model/offsets/allocation_levels.py": "PASSES",

@@ -108,10 +108,9 @@ def _described(case: Detection, flows: Flows, effects: Effects, noise: _Noise) -
 
 
 def _directions(case: Detection) -> list[Mask]:
-    """Return (k,) masks of the cells of a detection by direction: a host may lose more in one of its two directions."""
+    """Return (k,) masks of the cells of both directions of a host, which may lose more in one; else none."""
     sends = np.isin(case.cells[0], case.ranks)
-    has_both = case.kind in ENDPOINT_KINDS and sends.any() and not sends.all()
-    return [sends, ~sends] if has_both else [np.ones_like(sends)]
+    return [sends, ~sends] if case.kind in ENDPOINT_KINDS and sends.any() and not sends.all() else []
 
 
 def _is_intermittent(case: Detection, effects: Effects, noise: _Noise) -> bool:
@@ -120,16 +119,20 @@ def _is_intermittent(case: Detection, effects: Effects, noise: _Noise) -> bool:
     The noise is that of other cells, since the component's own variation is tested.
     """
     others = noise.left[~np.isin(noise.key, _keys(effects, case.cells))]
-    of_case, directions = effects.residual.value[case.cells], _directions(case)
-    for direction in directions:
-        loss = of_case[direction]
-        typical = float(np.median(loss))
-        limit = max(HALF * typical, min(_tolerance(case, effects), typical))
-        healthy = int(np.count_nonzero(loss < limit))
-        chance = (np.count_nonzero(others < limit - typical) + 1) / (others.size + 2)
-        if upper_tail(healthy, loss.size, chance) < CHANCE / (loss.size * len(directions)):
-            return True
-    return False
+    tolerance, of_case = _tolerance(case, effects), effects.residual.value[case.cells]
+    if not _has_healthy_cells(of_case, others, tolerance):
+        return False
+    directions = _directions(case)
+    return not directions or any(_has_healthy_cells(of_case[side], others, tolerance) for side in directions)
+
+
+def _has_healthy_cells(loss: Values, others: Values, tolerance: float) -> bool:
+    """Return whether more of (k,) losses are those of a healthy component than the noise of others explains."""
+    typical = float(np.median(loss))
+    limit = max(HALF * typical, min(tolerance, typical))
+    healthy = int(np.count_nonzero(loss < limit))
+    chance = (np.count_nonzero(others < limit - typical) + 1) / (others.size + 2)
+    return bool(upper_tail(healthy, loss.size, chance) < CHANCE / loss.size)
 
 
 def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
@@ -141,16 +144,20 @@ def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
         return False
     loss = effects.residual.value[case.cells].astype(np.float64)
     started = None if flows.started is None else flows.started[case.cells]
+    tolerance, noise = _tolerance(case, effects), effects.noise
+    if not _varies(loss, started, case.loss[:2], tolerance, noise):
+        return False
     directions = _directions(case)
-    for direction in directions:
-        bounds = case.loss[:2]
-        if len(directions) > 1:
-            ranked = np.sort(loss[direction])
-            bounds = float(ranked[int(interval_ranks(ranked.size)[0])]), float(np.median(ranked))
-        times = None if started is None else started[direction]
-        if _varies(loss[direction], times, bounds, _tolerance(case, effects), effects.noise):
-            return True
-    return False
+    return not directions or any(
+        _varies(loss[side], None if started is None else started[side], _bounds(loss[side]), tolerance, noise)
+        for side in directions
+    )
+
+
+def _bounds(loss: Floats) -> tuple[float, float]:
+    """Return the lower 95 % bound of the median of (k,) losses, and the median."""
+    ranked = np.sort(loss)
+    return float(ranked[int(interval_ranks(ranked.size)[0])]), float(np.median(ranked))
 
 
 def _varies(loss: Floats, started: Floats | None, bounds: tuple[float, float], tolerance: float, noise: float) -> bool:

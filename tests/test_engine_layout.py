@@ -53,6 +53,7 @@ NAMED = {
     ("cli/peers/imb.py", "reduce_scatter"): "a benchmark of IMB",
     ("report/preflight/preflight_text.py", "null"): "nothing, in JSON",
     ("simulate/simulated_rows.py", "null"): "the transport that a simulated row states",
+    ("store/importing/pairs_csv.py", "null"): "a word for a missing figure",
 }
 
 

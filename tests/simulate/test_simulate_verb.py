@@ -36,7 +36,7 @@ def test_writes_a_run_with_its_topology_and_its_truth(tmp_path: Path, capsys) ->
     ]
     code, out, err = call(capsys, *words)
     assert code == 0
-    assert "fault: host h12 tx slow -20.0%" in out
+    assert "fault: host h12 tx slow -20 %" in out
     assert f"Analyse it: fablint analyse {path}" in out
     assert err.count("\n") == 1
     run, truth = read_run(path), read_truth(path)

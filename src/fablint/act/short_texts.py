@@ -31,5 +31,5 @@ def part_of(finding: Finding) -> str:
 
 
 def loss(finding: Finding) -> str:
-    """`bandwidth -19 % [-20, -18]`; empty where there is no figure."""
+    """`bandwidth -19 % [-20, -18]`; empty without a figure."""
     return units.effect(finding.effect, finding.interval, finding.quantity)

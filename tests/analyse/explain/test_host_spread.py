@@ -55,7 +55,7 @@ def test_the_unit_of_the_effects_changes_nothing() -> None:
 
 @pytest.mark.parametrize("hosts", [16, 200])
 def test_what_noisy_measurements_add_is_not_what_hosts_differ_by(hosts: int) -> None:
-    """The tail of the noise of few measurements is no reason to expect a host as slow among healthy ones."""
+    """The tail of the noise of few measurements does not make a host as slow likely among healthy ones."""
     errors = 0.01 * np.random.default_rng(4).standard_t(3, 2 * hosts)
     assert within([0.15], errors) == [True]
     assert within([0.15], errors, 0.01) == [False]

@@ -15,8 +15,8 @@ from fablint.analyse.explain.search import Detection
 from fablint.analyse.null_model import timing
 from fablint.analyse.null_model.effects import Effects, leftover_of
 from fablint.analyse.null_model.host_spread import MeasuredEffects, are_within_spread
-from fablint.analyse.observations.binomial import upper_tail
-from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, interval_ranks
+from fablint.analyse.observations.binomial import chance_of_so_many
+from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, row_medians
 from fablint.analyse.observations.samples import Flows
 from fablint.analyse.settings import CHANCE, FAR, FEWEST_PEERS, HALF, NOISIER
 from fablint.model import EvidenceRecord
@@ -130,9 +130,7 @@ def _has_healthy_cells(loss: Values, others: Values, tolerance: float) -> bool:
     """Return whether more of (k,) losses are those of a healthy component than the noise of others explains."""
     typical = float(np.median(loss))
     limit = max(HALF * typical, min(tolerance, typical))
-    healthy = int(np.count_nonzero(loss < limit))
-    chance = (np.count_nonzero(others < limit - typical) + 1) / (others.size + 2)
-    return bool(upper_tail(healthy, loss.size, chance) < CHANCE / loss.size)
+    return chance_of_so_many(loss < limit, others < limit - typical) < CHANCE / loss.size
 
 
 def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
@@ -148,16 +146,11 @@ def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
     if not _varies(loss, started, case.loss[:2], tolerance, noise):
         return False
     directions = _directions(case)
-    return not directions or any(
-        _varies(loss[side], None if started is None else started[side], _bounds(loss[side]), tolerance, noise)
-        for side in directions
-    )
-
-
-def _bounds(loss: Floats) -> tuple[float, float]:
-    """Return the lower 95 % bound of the median of (k,) losses, and the median."""
-    ranked = np.sort(loss)
-    return float(ranked[int(interval_ranks(ranked.size)[0])]), float(np.median(ranked))
+    for side in directions:
+        (lower,), (middle,), _ = row_medians(loss[side][None])
+        if _varies(loss[side], None if started is None else started[side], (lower, middle), tolerance, noise):
+            return True
+    return not directions
 
 
 def _varies(loss: Floats, started: Floats | None, bounds: tuple[float, float], tolerance: float, noise: float) -> bool:

@@ -62,9 +62,13 @@ class Effects:
         """Return the (2, n) number of measured pairs that show each rank as sender, and as receiver."""
         pairs, shows_ends = self.residual, self.informative.both
         measured = ~np.isnan(pairs.value)
-        sender, column = np.nonzero(measured if shows_ends is None else measured & shows_ends)
-        ends = sender, pairs.destination((sender, column))
-        return np.stack([np.bincount(end, minlength=pairs.ranks) for end in ends])
+        if shows_ends is not None:
+            measured &= shows_ends
+        if pairs.partner is None:
+            received = np.count_nonzero(measured, axis=0)
+        else:
+            received = np.bincount(pairs.partner[measured], minlength=pairs.ranks)
+        return np.stack([np.count_nonzero(measured, axis=1), received])
 
     def path_effect(self, most: float = np.inf) -> Values:
         """Return the (W,) log-effect of each path: that of its slowest segment, limited to `most`."""
@@ -95,9 +99,9 @@ def leftover(effects: Effects, rows: slice | Codes, *, cap: bool = False) -> Val
     return left
 
 
-def leftover_of(effects: Effects, cells: Cells, *, cap: bool = False) -> Values:
-    """Return the (k,) residuals of these cells from the model; `cap` as for `leftover`."""
-    left = effects.residual.value[cells] - effects_of_cells(effects, cells, cap=cap).sum(axis=0)
+def leftover_of(effects: Effects, cells: Cells) -> Values:
+    """Return the (k,) residuals of these cells from the model."""
+    left = effects.residual.value[cells] - effects_of_cells(effects, cells).sum(axis=0)
     return np.asarray(left, dtype=np.float32)
 
 

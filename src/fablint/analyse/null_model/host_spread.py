@@ -16,7 +16,7 @@ from scipy.special import chdtri, gammaln, stdtr
 
 from fablint.analyse.observations.robust_stats import MAD_EFFICIENCY, MEDIAN_ERROR, robust_sd
 from fablint.analyse.settings import CHANCE, FEWEST_OF_SPREAD, FINEST_NOISE
-from fablint.model.arrays import Floats, Values
+from fablint.model.arrays import Floats, Mask, Values
 
 FREEDOMS = np.array([3.0, 4.0, 6.0, 10.0, 30.0, 1000.0])  # the last is practically normal
 MOST_EFFECTS = 5_000  # effects to which the distributions are fitted
@@ -63,8 +63,11 @@ class MeasuredEffects:
     @property
     def flat(self) -> MeasuredEffects:
         """Return the effects that are not NaN, in one dimension."""
-        is_measured = np.isfinite(self.effect)
-        return MeasuredEffects(self.effect[is_measured], self.error[is_measured])
+        return self.of(np.isfinite(self.effect))
+
+    def of(self, chosen: Mask) -> MeasuredEffects:
+        """Return some of the effects, in one dimension."""
+        return MeasuredEffects(self.effect[chosen], self.error[chosen])
 
 
 def are_within_spread(losses: Sequence[float], others: MeasuredEffects, alpha: float) -> list[bool]:
@@ -88,8 +91,7 @@ def are_within_spread(losses: Sequence[float], others: MeasuredEffects, alpha: f
         faster = others.effect < loss
         if np.count_nonzero(faster) < FEWEST_OF_SPREAD:
             faster[:] = True  # it is among the fast ones
-        sample = MeasuredEffects(others.effect[faster], others.error[faster])
-        within[position] = FittedTails.of(sample).count_expected_beyond(loss) > alpha
+        within[position] = FittedTails.of(others.of(faster)).count_expected_beyond(loss) > alpha
         if not within[position]:
             break  # slower hosts are beyond as well
         others = MeasuredEffects(np.append(others.effect, loss), np.append(others.error, 0.0))

@@ -6,13 +6,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import bdtr, bdtrik, betainc
 
-from fablint.model.arrays import Floats
+from fablint.model.arrays import Floats, Mask
 
 
 def upper_tail(successes: npt.ArrayLike, trials: npt.ArrayLike, probability: npt.ArrayLike) -> Floats:
     """Return the probability of so many successes or more; the arguments are broadcast against each other."""
     successes = np.asarray(successes, dtype=np.float64)
     return np.asarray(betainc(successes, np.asarray(trials) - successes + 1, probability))
+
+
+def chance_of_so_many(is_so: Mask, is_so_elsewhere: Mask) -> float:
+    """Return the probability of so many of (k,) cells or more, by the share of the (m,) cells elsewhere."""
+    share = (np.count_nonzero(is_so_elsewhere) + 1) / (is_so_elsewhere.size + 2)
+    return float(upper_tail(np.count_nonzero(is_so), is_so.size, share))
 
 
 def quantile(share: float, trials: npt.ArrayLike, probability: npt.ArrayLike) -> Floats:

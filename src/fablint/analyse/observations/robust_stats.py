@@ -24,7 +24,7 @@ def interval_ranks(counts: npt.ArrayLike) -> tuple[Codes, Codes]:
     return lower, np.maximum(counts - 1 - lower, 0)
 
 
-def row_medians(values: Values) -> Floats:
+def row_medians(values: Values | Floats) -> Floats:
     """Return the lower bound, median and upper bound of each row of (rows, m) values: (3, rows), NaN for an empty row.
 
     Sorts `values` in place.

@@ -50,7 +50,7 @@ class LoopbackTool:
     speed: Callable[[Host, str], float | None]  # nominal, in Gb/s; None if unknown
     kind: Callable[[Host, str], tuple[str, ...] | None]  # properties of similar NICs; None if a NIC is not compared
     of_median: float  # relative to the median: the least bandwidth, or the longest latency
-    of_speed: float = 0.0  # least bandwidth, relative to the speed; 0 if there is no such limit
+    of_speed: float = 0.0  # least bandwidth, relative to the speed; 0: not limited
     below_speed: Severity = Severity.FAIL  # of a rate below `of_speed`
     above_peers: Severity = Severity.FAIL  # of a figure worse than those of many similar NICs
     unit: str = "Gb/s"

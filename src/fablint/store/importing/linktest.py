@@ -119,10 +119,12 @@ class _Reader:
 
     def take(self, number: int, line: str) -> None:
         """Read a line of LinkTest, skip a blank line, a ruler or a comment, record any other line as foreign."""
+        if self._step(number, line) or self._figures(number, line):
+            return
         if self._begins_again(line):
             raise second_of("run of LinkTest", number)
-        understood = self._step(number, line) or self._figures(number, line) or self._fact(line)
-        if not understood and line and not _CHATTER.match(line) and not line.startswith("#") and set(line) != {"-"}:
+        understood = self._fact(line) or _CHATTER.match(line)
+        if not understood and line and not line.startswith("#") and set(line) != {"-"}:
             self.foreign.append(Foreign(number, line))
 
     def _begins_again(self, line: str) -> bool:

@@ -59,7 +59,7 @@ def named_losses(
         Expected number of healthy hosts as slow, above which a host is not named.
     """
     losses: dict[Kind, float] = {}
-    healthy, none = healthy.flat, MeasuredEffects(np.empty(0), np.empty(0))
+    healthy, none = healthy.flat, MeasuredEffects.exact(np.empty(0))
     total = max(1, int(evidence.live.sent.sum()))
     for component_type in component_types:
         first, second, inner = component_type.sums(evidence.live)

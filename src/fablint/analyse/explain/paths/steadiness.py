@@ -8,7 +8,7 @@ import numpy as np
 
 from fablint.analyse.explain.paths.judgement import Judgement, Measure, PathJudgements, error_quantile
 from fablint.analyse.null_model.timing import error_over_time
-from fablint.analyse.observations.binomial import upper_tail
+from fablint.analyse.observations.binomial import chance_of_so_many
 from fablint.analyse.settings import CHANCE, FEWEST_INDEPENDENT, HALF, LONG_STRETCHES
 from fablint.model import EvidenceRecord
 from fablint.model.arrays import Codes, Floats
@@ -72,10 +72,8 @@ def _has_healthy_pairs(judgements: PathJudgements, entry: int) -> bool:
     """Return whether more pairs of a slow path lose less than half of its loss than the noise of others explains."""
     levels = judgements.levels
     excess, of_path = levels.left - levels.level[levels.entry], levels.entry == entry
-    is_fast, pairs = excess < (HALF - 1) * judgements.loss[entry], int(np.count_nonzero(of_path))
-    others = is_fast[~of_path]
-    chance = (np.count_nonzero(others) + 1) / (others.size + 2)
-    return bool(upper_tail(np.count_nonzero(is_fast[of_path]), pairs, chance) < CHANCE / pairs)
+    is_fast = excess < (HALF - 1) * judgements.loss[entry]
+    return chance_of_so_many(is_fast[of_path], is_fast[~of_path]) < CHANCE / int(np.count_nonzero(of_path))
 
 
 def _slowness(judgements: PathJudgements, entry: int, positions: Codes, times: Floats | None) -> EvidenceRecord:

@@ -10,7 +10,7 @@ import numpy as np
 from fablint.analyse.candidates.candidate import Candidate
 from fablint.analyse.candidates.crossed_components import MeasuredHostPairs
 from fablint.analyse.explain.evidence import Evidence
-from fablint.analyse.null_model.effects import Effects, effects_of_cells, leftover_of
+from fablint.analyse.null_model.effects import Effects, effects_of_cells
 from fablint.analyse.null_model.loads import UNCERTAIN
 from fablint.analyse.observations.measurements import SingleTimes
 from fablint.analyse.observations.pair_matrix import unordered
@@ -154,8 +154,9 @@ def slow_measurements(
     if cells[0].size < FEWEST_POOL:
         return None
     code = effects.classes.of_cells(effects.residual, cells).astype(np.int64)
-    left, taken = _residuals(effects, flows, cells)
-    tolerated = effects_of_cells(effects, cells, cap=True)[:, taken.cell]
+    tolerated = effects_of_cells(effects, cells, cap=True)
+    left, taken = _residuals(effects.residual.value[cells] - tolerated.sum(axis=0), flows, cells)
+    tolerated = tolerated[:, taken.cell]
     limit = _limits(left, code[taken.cell], effects, settings)
     cells = (cells[0][taken.cell], cells[1][taken.cell])
     ends = np.stack([cells[0], effects.residual.destination(cells)], axis=1).astype(np.int64)
@@ -200,12 +201,12 @@ def in_slow_pairs(host_pair: Codes, slow: Mask) -> Mask:
     return np.asarray(2 * np.bincount(pair, weights=slow) >= np.bincount(pair))[pair]
 
 
-def _residuals(effects: Effects, flows: Flows, cells: Cells) -> tuple[Floats, SingleTimes]:
+def _residuals(left_of_cells: Values, flows: Flows, cells: Cells) -> tuple[Floats, SingleTimes]:
     """Return the residual of each measurement of the cells, and the measurements.
 
     The effect of a component counts up to the tolerance: one that is slow half of the time has a median that is slow.
     """
-    left = leftover_of(effects, cells, cap=True).astype(np.float64)
+    left = left_of_cells.astype(np.float64)
     if flows.taken is None:
         started = np.full(left.size, np.nan) if flows.started is None else flows.started[cells].astype(np.float64)
         seconds = np.asarray(flows.observations.sent)[cells].astype(np.float64)

@@ -15,6 +15,7 @@ from vcluster import Cluster, StartCluster
 
 SCRIPTS = Path(__file__).parents[2] / "integrations" / "slurm"
 FABLINT = Path(sys.executable).with_name("fablint")
+PROGRAMS = {"HealthCheckProgram": "healthcheck", "Prolog": "prolog"}  # words of slurm.conf
 FAULTY_HOST, *WELL = "nid001001", "nid001000", "nid001002"
 
 
@@ -31,6 +32,8 @@ def faulty(bed: Cluster, tmp_path: Path) -> Iterator[Cluster]:
     yield bed
     bed.heal()
     configure(bed)
+    for program in PROGRAMS.values():  # slurmd may read the configuration later, and start a script once more
+        (tmp_path / program).unlink(missing_ok=True)
     wait_for_scripts(tmp_path)
     control(bed, "update", f"NodeName={FAULTY_HOST}", "State=RESUME")
 
@@ -64,7 +67,7 @@ def script(bed: Cluster, word: str, folder: Path) -> Path:
     text = common.read_text()
     assert "/etc/fablint/slurm.sh" in text
     common.write_text(text.replace("/etc/fablint/slurm.sh", str(folder / "settings.sh")))
-    return folder / {"HealthCheckProgram": "healthcheck", "Prolog": "prolog"}[word]
+    return folder / PROGRAMS[word]
 
 
 def slurm_conf(bed: Cluster) -> Path:

@@ -37,7 +37,7 @@ _SECTIONS = {"# Uni-directional Bandwidth (MB/sec)": "MB/s", "# Message Rate Pro
 _VERDICTS = {"pass": True, "passed": True, "fail": False, "failed": False}
 _WORD = rf"(?:{NUMBER}|-|pass(?:ed)?|fail(?:ed)?)"
 _ROW = re.compile(rf" *{_WORD}(?: +{_WORD})* *$", re.IGNORECASE)
-_PLACES = re.compile(r"# Send Buffer on (\w+) .*and Receive Buffer on (\w+) ")
+_PLACES = re.compile(r"# (?:Send Buffer|Rank 0 Memory) on (\w+) .*and (?:Receive Buffer|Rank 1 Memory) on (\w+) ")
 _CAPTION = re.compile(r"[-=*#]{3,} *(?P<text>[^-=*#\s].*?\S) *[-=*#]{3,}$")
 _COMMAND = re.compile(r"(?:[$+#>] ?)?(?P<text>(?:.*[\s/])?osu_\w+(?:\s.*)?)$")
 _ABORTED = re.compile(
@@ -106,6 +106,7 @@ class OsuText:
     launches: tuple[Launch, ...] = ()
     aborted: int = 0  # line on which a program or its launcher reports that it was aborted; 0: none
     unknown: tuple[Foreign, ...] = ()  # names of columns that are not known
+    bare: tuple[OsuTable, ...] = ()  # titles below which no table begins
 
 
 def parse_osu(text: str) -> OsuText:
@@ -135,6 +136,7 @@ def parse_osu(text: str) -> OsuText:
         tuple(reader.launches),
         reader.aborted,
         tuple(reader.unknown),
+        tuple(reader.bare),
     )
 
 
@@ -191,6 +193,7 @@ class _Reader:
         self.captions = Captions()  # of the next title
         self.aborted = 0
         self.unknown: list[Foreign] = []
+        self.bare: list[OsuTable] = []
 
     def take(self, number: int, line: str) -> None:
         if not line:
@@ -221,10 +224,10 @@ class _Reader:
         return tuple(self.tables)
 
     def _close(self) -> None:
-        """Close the open table. A table without column names is dropped: its program was stopped, or another title
-        followed.
-        """
-        if self.open is not None and self.open.columns:
+        """Close the open table. Without column names it is only a title: its program was stopped."""
+        if self.open is not None and not self.open.columns:
+            self.bare.append(OsuTable(self.open.title, self.open.version, self.open.line, {}, (), ()))
+        elif self.open is not None:
             table = self.open
             names = tuple(name for name in table.columns if name not in ("Size", "Validation"))
             width = len(table.rows[0].values) if table.rows else len(names)

@@ -143,6 +143,8 @@ class _Reader:
             return f"the column '{self.parsed.unknown[0].text}' is not known (line {self.parsed.unknown[0].line})"
         if self.parsed.aborted:
             return f"a program was aborted (line {self.parsed.aborted})"
+        if short := _cut_short(self.parsed):
+            return f"{plural(len(short), 'table')} without all sizes of the test, the first is on line {short[0].line}"
         return "the last line is cut off" if self.parsed.truncated else ""
 
     def take(self, table: OsuTable) -> None:
@@ -250,6 +252,25 @@ class _Reader:
         )
 
 
+def _cut_short(parsed: OsuText) -> list[OsuTable]:
+    """Return the tables whose program was stopped: without the last sizes of an equal test, or without any figure."""
+    tables = [*parsed.tables, *(table for table in parsed.bare if test_of(table)[0])]
+    sizes = {table.line: tuple(row.size for row in table.rows) for table in tables}
+    kinds = {table.line: repr((table.title, table.version, table.facts, table.caption)) for table in parsed.tables}
+    longest: dict[str, tuple[int | None, ...]] = {}
+    for line, kind in kinds.items():
+        longest[kind] = max(longest.get(kind, ()), sizes[line], key=len)
+    return [
+        table
+        for table in tables
+        if not sizes[table.line]
+        or (
+            len(sizes[table.line]) < len(whole := longest[kinds[table.line]])
+            and sizes[table.line] == whole[: len(sizes[table.line])]
+        )
+    ]
+
+
 def _directions(ends: tuple[int, int], kernel: Kernel) -> tuple[tuple[int, int], ...]:
     """Return sender and receiver of the payloads that a pair checks: both directions of a round trip."""
     return (ends,) if kernel.payload == "src" else (ends, ends[::-1])
@@ -276,7 +297,7 @@ def _facts(table: OsuTable, captions: Mapping[tuple[str, str], str]) -> dict[str
     words = [
         table.version,
         datatype if datatype != "MPI_CHAR" else "",
-        f"{source} to {target}" if source != target else "",
+        f"{source} to {target}" if source != target else "managed" if source == "managed" else "",
         captions[table.title, table.caption],
     ]
     facts: dict[str, Any] = {"variant": " ".join(filter(None, words))} if any(words) else {}

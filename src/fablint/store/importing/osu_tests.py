@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from fablint.model.registry import KERNELS, KernelInfo, directions_counted
 from fablint.store.importing.cells import BANDWIDTH, LATENCY, Kernel
@@ -13,7 +13,11 @@ from fablint.store.importing.osu import OsuTable
 LATENCIES = ("Latency (us)", "Latency(us)", "Avg Latency(us)", "Avg Latency (us)")  # columns
 RECORDED = Kernel("collective", "latency", "both")  # a collective that no kernel measures
 
-_MEMORIES = {"-CUDA": "cuda", "-ROCM": "hip"}  # in titles
+_MEMORIES = {  # in titles, behind `MPI` or behind the name of a one-sided operation
+    **{"CUDA": "cuda", "CUDA MANAGED": "cuda", "MANAGED": "cuda"},
+    **{"ROCM": "hip", "OPENACC": "device", "CXL": "cxl"},
+}
+_ACCELERATOR = re.compile(rf"-({'|'.join(sorted(_MEMORIES, key=len, reverse=True))})(?= )")
 _LETTERS = re.compile(r"\s([DHM]) ([DHM])\s*$")  # arguments of a command line
 _BUFFERS = {"D": "DEVICE", "H": "HOST", "M": "MANAGED"}
 _COLLECTIVE = re.compile(r"reduce|gather|scatter|all-?to-?all|barrier|broadcast|neighb")
@@ -30,13 +34,13 @@ class OsuTest:
     name: str = ""  # of its row; '' for that of the kernel
 
 
-_TITLE = re.compile(r"OSU (?:One Sided )?(MPI|[NR]CCL)(-[A-Z]+)?[ _](.+?)(?: Test)?$")
+_TITLE = re.compile(r"OSU (?:One Sided )?(MPI|[NR]CCL)[ _](.+?)(?: Test)?$")
 
 
 def _words_of_title(title: str) -> str:
     """The words of a title between `OSU MPI` and `Test`; empty where it is not a title of OSU."""
-    match = _TITLE.match(title)
-    words = match[3].lower().replace("_", " ").replace("bidirect", "bi-direct").split() if match else []
+    match = _TITLE.match(_ACCELERATOR.sub("", title))
+    words = match[2].lower().replace("_", " ").replace("bidirect", "bi-direct").split() if match else []
     return " ".join(word for word in words if word != "test")  # 7.5: `Latency Test Persistent`
 
 
@@ -49,6 +53,8 @@ def _of_kernel(kernel: KernelInfo) -> OsuTest:
 _TESTS: Mapping[str, OsuTest] = {
     "multi latency": OsuTest(LATENCY, many=True),
     "multiple bandwidth / message rate": OsuTest(BANDWIDTH, many=True),
+    "get multi latency": replace(_of_kernel(KERNELS["get_latency"]), many=True),
+    "get multiple bandwidth bandwidth": replace(_of_kernel(KERNELS["get_bandwidth"]), many=True),
     **{words: _of_kernel(kernel) for kernel in KERNELS.values() if (words := _words_of_title(kernel.osu_title))},
 }
 
@@ -58,18 +64,19 @@ def test_of(table: OsuTable) -> tuple[OsuTest | None, Mapping[str, str]]:
     if not table.title:
         latency = bool(table.columns) and table.columns[0] in LATENCIES
         return (_TESTS["latency"] if latency and len(table.columns) == 1 else None), {}
-    match, words = _TITLE.match(table.title), _words_of_title(table.title)
+    words, accelerator = _words_of_title(table.title), _ACCELERATOR.search(table.title)
     test = _TESTS.get(words)
     if test is None and _COLLECTIVE.search(words):  # recorded: no kernel measures it
         name = "-".join(re.findall(r"[a-z0-9]+", words.removesuffix(" latency")))
         test = OsuTest(RECORDED, collective=True, name=name)
-    memory = _MEMORIES.get(match[2] or "", "") if match and buffers_of(table) != "HOST HOST" else ""
-    transport = "nccl" if match and match[1] != "MPI" else ""
+    memory = _MEMORIES[accelerator[1]] if accelerator and buffers_of(table) != "HOST HOST" else ""
+    transport = "nccl" if re.match("OSU [NR]CCL", table.title) else ""
     return test, {key: word for key, word in (("memory", memory), ("transport", transport)) if word}
 
 
 def buffers_of(table: OsuTable) -> str:
-    """Return where the buffers of sender and receiver were: by the line that says it, else by the command line."""
+    """Return where the buffers of sender and receiver were: by the line that says it, the command line or the title."""
     letters = _LETTERS.search(table.caption)
-    stated = " ".join(_BUFFERS[letter] for letter in letters.groups()) if letters else ""
+    titled = "MANAGED MANAGED" if re.search(r"[- ]MANAGED ", table.title) else ""
+    stated = " ".join(_BUFFERS[letter] for letter in letters.groups()) if letters else titled
     return table.facts.get("buffers", stated)

@@ -116,3 +116,12 @@ def test_one_direction_of_perftest_alone_is_refused(tmp_path: Path, missing: str
     del document[missing]
     with pytest.raises(UsageError, match="JSON without the results of perftest"):
         written(tmp_path, json.dumps(document, indent=0))
+
+
+@pytest.mark.parametrize("rows", [(80.0, 160.0, 40.0), (80.0, 80.0), (160.0,)])
+def test_each_line_of_a_size_is_a_measurement(tmp_path: Path, rows: tuple[float, ...]) -> None:
+    """`--run_infinitely` prints a line of the same size at every interval."""
+    lines = "".join(f" 65536      90000          0.00        {rate:.2f}         0.1\n" for rate in rows)
+    text = "      Send BW Test\n #bytes  #iterations  BW peak[Gb/sec]  BW average[Gb/sec]  MsgRate[Mpps]\n"
+    run = written(tmp_path, text + lines)
+    assert (run.state, means(run.rows[0])) == ("complete", pytest.approx([65536 * 8 / rate * 1e-9 for rate in rows]))

@@ -5,13 +5,18 @@ A new format is a module with a mark and a `read_...` function, and one line in 
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
 import re
 import stat
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from io import BufferedReader
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO, BinaryIO
 
 from fablint.errors import UsageError
 from fablint.model.names import plural
@@ -32,11 +37,16 @@ from fablint.store.importing import (
 )
 from fablint.store.importing.cells import Imported
 from fablint.store.importing.job_maps import job_hosts
-from fablint.store.importing.launcher_text import LABELS, has_figures, is_noise
+from fablint.store.importing.launcher_text import LABELS, as_plain, by_source, has_figures, is_noise
 from fablint.store.importing.lines import text_of
 
 HEAD = 1 << 20  # bytes; a file whose format is not recognised in them is not read any further
 HEAD_OF_PAGE = 16 << 20  # bytes of an HTML page, whose scripts may come before its data
+PACKED: Sequence[tuple[bytes, Callable[[BinaryIO], IO[bytes]]]] = (  # by the first bytes
+    (b"\x1f\x8b\x08", gzip.open),
+    (b"BZh", bz2.open),
+    (b"\xfd7zXZ\0", lzma.open),
+)
 LARGEST = 2 << 30  # bytes of a file; its figures take several times as much memory
 
 
@@ -97,6 +107,10 @@ def import_file(path: Path, hosts: Sequence[str] = ()) -> Imported:
     try:
         with path.open("rb") as file:
             return _read(file, hosts)
+    except (EOFError, gzip.BadGzipFile, zlib.error, lzma.LZMAError):
+        raise UsageError(
+            f"{path}: the compressed data are damaged", "give the file that a benchmark printed into"
+        ) from None
     except OSError as error:
         reason = "is a directory" if path.is_dir() else f"cannot be read ({error.strerror})"
         raise UsageError(f"{path}: {reason}", "give the file that a benchmark printed into") from None
@@ -104,17 +118,31 @@ def import_file(path: Path, hosts: Sequence[str] = ()) -> Imported:
         raise UsageError(f"{path}: {error.message}", error.hint) from None
 
 
-def _read(file: BinaryIO, hosts: Sequence[str]) -> Imported:
+def _unpacked(file: BufferedReader) -> tuple[IO[bytes], int]:
+    """Return a file without its compression, and its length; 0 where that is not known before it is read."""
     status = os.fstat(file.fileno())
+    first = file.peek(8)
+    opened = next((opened for magic, opened in PACKED if first.startswith(magic)), None)
+    if opened is not None:
+        return opened(file), 0
+    return file, status.st_size if stat.S_ISREG(status.st_mode) else 0
+
+
+def _read(packed: BufferedReader, hosts: Sequence[str]) -> Imported:
+    file, length = _unpacked(packed)
     head = file.read(HEAD)
     if head.lstrip()[:9].lower().startswith((b"<!doctype", b"<html")):
         head += file.read(HEAD_OF_PAGE - HEAD)
-    length = status.st_size if stat.S_ISREG(status.st_mode) else len(head)
-    form, labels = recognise(head, length)
-    if length > LARGEST:
-        raise UsageError(f"{length >> 20} MiB exceed the largest file that is read ({LARGEST >> 20} MiB)", "split it")
-    data = head + file.read(LARGEST + 1 - len(head)) if len(head) in (HEAD, HEAD_OF_PAGE) else head
-    imported = form.read(_without(labels, data), hosts or (() if form.binary else job_hosts(text_of(head))))
+    start = as_plain(head)
+    form, labels = recognise(start, length or len(head))
+    data = (
+        head + file.read(LARGEST + 1 - len(head)) if length <= LARGEST and len(head) in (HEAD, HEAD_OF_PAGE) else head
+    )
+    if (largest := max(length, len(data))) > LARGEST:
+        problem = f"{largest >> 20} MiB exceed the largest file that is read ({LARGEST >> 20} MiB)"
+        raise UsageError(problem, "split it")
+    data = data if form.binary else as_plain(data)
+    imported = form.read(_without(labels, data), hosts or (() if form.binary else job_hosts(text_of(start))))
     if form.binary:
         return imported
     return _without_noise(imported, imported.rows or sum(1 for line in data.split(b"\n") if line.strip()))
@@ -179,6 +207,7 @@ def recognise(head: bytes, length: int) -> tuple[Format, Sequence[re.Pattern[byt
         if len(fits) > 1:
             raise UsageError(f"output of {' and of '.join(form.name for form in fits)} in one file", "split it")
         if fits:
+            _refuse_mixed(fits[0], labels, head, length)
             return fits[0], labels
     problem = "a binary file of unknown format" if binary else "not the output of a known benchmark"
     hint = (
@@ -187,3 +216,12 @@ def recognise(head: bytes, length: int) -> tuple[Format, Sequence[re.Pattern[byt
         else f"supported: output of {', '.join(TOOLS[:-1])} or {TOOLS[-1]}"
     )
     raise UsageError(problem, hint)
+
+
+def _refuse_mixed(form: Format, labels: Sequence[re.Pattern[bytes]], head: bytes, length: int) -> None:
+    """Raise UsageError if labels show that several programs printed into the file: their pairs are not the same."""
+    printed = [source for source, text in by_source(labels, head).items() if form.recognise(text, length)]
+    if len(printed) > 1:
+        names = " and ".join(text_of(name)[:40] for name in printed[:2])
+        problem = f"output of {len(printed)} programs of {form.tool} in one file: {names}"
+        raise UsageError(problem, "give the output of each program in its own file")

@@ -6,17 +6,21 @@ that a label which looks like data does no harm.
 
 from __future__ import annotations
 
+import codecs
 import re
+from collections.abc import Mapping, Sequence
 
 _CLOCK = rb"[0-9]{2}:[0-9]{2}:[0-9]{2}"
 _DATE = rb"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]"
+
+_TAG = rb"\[[\w.@,-]*[0-9]+,[0-9]+\](?:\[[^\]\n]*\])?<std(?:out|err|diag)>: ?"
 
 # Labels at the start of a line, those that no data resemble first.
 LABELS = tuple(
     re.compile(rb"(?m)^" + pattern)
     for pattern in (
         # Open MPI, PRRTE: [1,0]<stdout>:  [prterun-n1-42@1,0]<stdout>:  [1,0][n1:42]<stderr>:  Tue Nov  3 ...<stdout>:
-        rb"[^<>\n]{0,200}<std(?:out|err|diag)>: ?",
+        rb"[^<>\n]{0,200}<std(?:out|err|diag)>: ?|" + _TAG,  # also where a line was written in pieces
         _DATE + _CLOCK + rb"(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?[ \t]",  # kubectl logs --timestamps, ts
         rb"(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ 0-9][0-9] " + _CLOCK + rb"(?: [0-9]{4})?:? ",  # ts, syslog
         rb"\[(?:pod|container)/[^\]\n]*\] ",  # kubectl logs --prefix
@@ -28,6 +32,39 @@ LABELS = tuple(
         rb"[A-Za-z0-9][\w.-]*: ?",  # pdsh, clush: host
     )
 )
+
+_SOURCE = re.compile(
+    rb"(?<=,)[0-9]+(?=\])|^[A-Za-z0-9][\w.-]*(?= [\w./-]+\[[0-9]+\]: )"
+)  # rank of a tag, host of a log
+_CLOCKS = LABELS[1:3]
+_TERMINAL = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")  # colours and movements of the cursor
+
+
+def as_plain(data: bytes) -> bytes:
+    """Return a text as the program wrote it: UTF-8, without the colours of a terminal."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        data = data.decode("utf-16", errors="replace").encode()
+    return _TERMINAL.sub(b"", data)
+
+
+def by_source(labels: Sequence[re.Pattern[bytes]], data: bytes) -> Mapping[bytes, bytes]:
+    """Return the lines of each rank, host or container that labels name, without the labels."""
+    lines: dict[bytes, list[bytes]] = {}
+    for line in data.split(b"\n"):
+        names, rest = list[bytes](), line
+        for label in labels:
+            if match := label.match(rest):
+                rest = rest[match.end() :]
+                names += [] if label in _CLOCKS else [_source(match[0])]
+        if names:
+            lines.setdefault(b" ".join(names), []).append(rest)
+    return {source: b"\n".join(each) for source, each in lines.items()}
+
+
+def _source(label: bytes) -> bytes:
+    match = _SOURCE.search(label)
+    return match[0] if match else label.strip(b" :|")
+
 
 _NOISE = re.compile(
     r"\S+:\d+:\d+ \[\d+\] .*\bNCCL (?:INFO|WARN|TRACE|CALL)|(?:NCCL|RCCL) version |rccl-tests: |RCCL library path"

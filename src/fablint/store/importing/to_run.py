@@ -156,7 +156,8 @@ def _row(name: str, bodies: Sequence[Body], rank_host: Ints) -> Row:
         planned = [int(np.unique(cells.src[repeat == number]).size) for number in range(repeats)]
         announced, repeats = sum(planned), 1
     elif _in_rounds(body, cells, ranks) and _worth(ranks * len(planned) * sizes.size, cells):
-        arrays, layout, repeats = _listed(cells, cells.round, at, sizes, ranks), "list", 1
+        column, planned = _apart(cells, at, planned)
+        arrays, layout, repeats = _listed(cells, column, at, sizes, ranks), "list", 1
     elif body.pattern == "all-pairs" and _worth(ranks * ranks * sizes.size * repeats, cells):
         arrays, layout = _matrix(cells, at, repeat, sizes, ranks), "matrix"
     else:
@@ -243,6 +244,21 @@ def _in_rounds(body: Body, cells: Cells, ranks: int) -> bool:
     triples = np.concatenate([cells.src, cells.dst]), np.tile(cells.round, 2), np.concatenate([cells.dst, cells.src])
     partners = np.unique(np.stack(triples), axis=1)
     return bool(2 * pairs < ranks * (ranks - 1) and np.unique(partners[:2], axis=1).shape[1] == partners.shape[1])
+
+
+def _apart(cells: Cells, at: Ints, planned: Sequence[int]) -> tuple[Ints, list[int]]:
+    """Return the rounds of cells, and the planned cells of each; what a pair repeats in a round is in further ones."""
+    again = times_before(np.stack([cells.round, cells.src, cells.dst, at]))
+    rounds, passes = len(planned), int(again.max()) + 1
+    if passes == 1:
+        return cells.round, list(planned)
+    column = cells.round + again * rounds
+    pairs = np.unique(np.stack([column, cells.src, cells.dst]), axis=1)
+    present = np.bincount(pairs[0], minlength=rounds * passes)
+    first = np.maximum(np.array(planned) - present.reshape(passes, rounds)[1:].sum(axis=0), present[:rounds])
+    used = present[rounds:] > 0
+    renumbered = np.concatenate([np.arange(rounds), rounds + np.cumsum(used) - 1])
+    return renumbered[column], [*first.tolist(), *present[rounds:][used].tolist()]
 
 
 def _worth(room: int, cells: Cells) -> bool:

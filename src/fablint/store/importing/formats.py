@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, BinaryIO
+from typing import IO, Any
 
 from fablint.errors import UsageError
 from fablint.model.names import plural
@@ -42,7 +42,7 @@ from fablint.store.importing.lines import text_of
 
 HEAD = 1 << 20  # bytes; a file whose format is not recognised in them is not read any further
 HEAD_OF_PAGE = 16 << 20  # bytes of an HTML page, whose scripts may come before its data
-PACKED: Sequence[tuple[bytes, Callable[[BinaryIO], IO[bytes]]]] = (  # by the first bytes
+PACKED: Sequence[tuple[bytes, Any]] = (  # functions that open a file, by its first bytes
     (b"\x1f\x8b\x08", gzip.open),
     (b"BZh", bz2.open),
     (b"\xfd7zXZ\0", lzma.open),

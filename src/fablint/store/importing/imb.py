@@ -42,10 +42,14 @@ MOST_RANKS = 1 << 20
 
 _VERSION = re.compile(r"# +(?:Intel ?\(R\)|PALLAS) MPI Benchmark(?:s| Suite) V?([0-9][\w.]*)")
 _BENCHMARK = re.compile(r"# Benchmarking (?:(Multi)-)?(\S+)")
-_PROCESSES = re.compile(rf"# #processes = ({INTEGER})")
+_PROCESSES = re.compile(rf"# (?:\( )?#processes = ({INTEGER})")
+_WAITING = re.compile(rf"# \( ({INTEGER}) additional process(?:es)? waiting")
+_STOPPED = re.compile(rf" *(?:{INTEGER} +)?({INTEGER}) +(time-out|out-of-mem|int-overflow)\.?;")
 _GROUP = re.compile(rf"# Group +({INTEGER}): +((?:{INTEGER} *)+)$")
 _CALLED = re.compile(r"# (MPI (?:Version|Thread Environment) *: .*\S|.*\bIMB-\w+ .*\S)")
 _COMMAND = re.compile(r"\bIMB-\w+")
+_BUFFERS = re.compile(r"-mem_alloc_type +(\w+)")
+_ON_HOST = ("cpu", "host")  # values of this option; the default is device
 _MODE = re.compile(r"# +MODE: (.*\S)")
 _COLUMN = re.compile(r"Group|#bytes|#repetitions|t(?:_min|_max|_avg)?\[usec\]|Mbytes/sec|Msg/sec|defects")
 
@@ -66,11 +70,14 @@ class ImbTable:
     line: int
     multi: bool = False
     processes: int = 0
+    waiting: int = 0  # processes that take no part
+    stopped: list[LeftOut] = field(default_factory=list)  # sizes that were not measured
     groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
     mode: str = ""
     columns: tuple[str, ...] = ()
     unknown: str = ""  # a column that is not known
     rows: list[ImbRow] = field(default_factory=list)
+    memory: str = ""  # of the buffers; '' for that of the host
     caption: str = ""  # headings and command line of a script above it, and how the program was called
 
     def value(self, row: ImbRow, *names: str) -> float | None:
@@ -98,22 +105,27 @@ def parse_imb(text: str) -> ImbText:
     """
     tables: list[ImbTable] = []
     foreign: list[Foreign] = []
-    captions, caption, called = Captions(), "", ""
+    captions, caption, called, memory = Captions(), "", "", ""
     version, ended = "", False
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     for number, line in numbered(text):
         if match := _VERSION.match(line):
-            version, called = match[1], ""
+            version, called, memory = match[1], "", "device" if "(GPU)" in line else ""
         elif match := _BENCHMARK.match(line):
             tables.append(ImbTable(match[2], number, bool(match[1])))
             caption = captions.caption(caption)
-            tables[-1].caption = f"{caption} {called}"
+            tables[-1].caption, tables[-1].memory = f"{caption} {called}", memory
         elif line.startswith("#") and not line.startswith("#bytes"):
             ended = ended or "All processes entering MPI_Finalize" in line
+            if memory and (match := _BUFFERS.search(line)):
+                memory = "" if match[1] in _ON_HOST else match[1]
             called += f" {match[1]}" if (match := _CALLED.match(line)) else ""
             _heading(tables[-1] if tables else None, line)
         elif not line.strip() or (tables and _columns(tables[-1], line)):
             continue
+        elif tables and (stopped := _STOPPED.match(line)):
+            why = f"{tables[-1].name} of {stopped[1]} bytes was not measured: {stopped[2]}"
+            tables[-1].stopped.append(LeftOut(number, line, why))
         elif (cut and number == last) or not (tables and _row(tables[-1], number, line)):
             foreign.append(Foreign(number, line))
             captions.take(line, is_command=_COMMAND.search(line) is not None)
@@ -127,6 +139,8 @@ def _heading(table: ImbTable | None, line: str) -> None:
         return
     if match := _PROCESSES.match(line):
         table.processes = int(match[1])
+    elif match := _WAITING.match(line):
+        table.waiting = int(match[1])
     elif match := _GROUP.match(line):
         table.groups[int(match[1])] = tuple(map(int, match[2].split()))
     elif match := _MODE.match(line):
@@ -184,7 +198,7 @@ def read_imb(data: bytes, hosts: Sequence[str]) -> Imported:
     parsed = parse_imb(text_of(data))
     bodies: list[Body] = []
     skipped: list[LeftOut] = [*left_out(parsed.foreign)]
-    ranks = 2
+    ranks, started = 2, 0
     words = distinct_captions((table.name, table.caption) for table in parsed.tables)
     for table in parsed.tables:
         if table.name not in _KNOWN:
@@ -193,14 +207,16 @@ def read_imb(data: bytes, hosts: Sequence[str]) -> Imported:
         if table.unknown:
             problem = f"line {table.line}: the column '{table.unknown}' is not known"
             raise UsageError(problem, "run the benchmark without the option that prints it")
-        ranks = max(ranks, _ranks(table))
+        ranks, started = max(ranks, _ranks(table)), max(started, table.processes + table.waiting)
+        skipped += table.stopped
         bodies += _bodies(table, _KNOWN[table.name], skipped, words[table.name, table.caption])
+    stopped = [line for table in parsed.tables for line in table.stopped if table.name in _KNOWN]
     return Imported(
         tool=f"imb {parsed.version}".strip(),
-        rank_names=ranks_named(ranks, hosts),
+        rank_names=ranks_named(max(ranks, started if len(hosts) == started else 0), hosts),
         bodies=tuple(bodies),
         left_out=tuple(sorted(skipped, key=lambda line: line.line)),
-        missing="" if parsed.ended else "its end is missing",
+        missing="; ".join([*(line.why for line in stopped[:1]), *([] if parsed.ended else ["its end is missing"])]),
     )
 
 
@@ -234,6 +250,7 @@ def _bodies(table: ImbTable, benchmark: _Benchmark, skipped: list[LeftOut], word
             entries.append((*pair, int(size), times["mean"]))
             counts.append(int(min(max(repetitions or 1, 1), 1 << 31)))
     facts: dict[str, Any] = {"variant": " ".join(filter(None, [table.name, table.mode, words]))}
+    facts |= {"memory": table.memory} if table.memory else {}
     bodies = []
     if entries:
         cells = with_unmeasured(cells_of(entries, count=counts), figureless)

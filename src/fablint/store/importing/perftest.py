@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from fablint.errors import UsageError
@@ -20,6 +20,7 @@ from fablint.store.importing.cells import (
     LATENCY,
     Body,
     Cells,
+    Damage,
     Imported,
     Kernel,
     LeftOut,
@@ -31,18 +32,30 @@ from fablint.store.importing.cells import (
 from fablint.store.importing.lines import INTEGER, Foreign, figure, json_of, marked, numbered, text_of
 
 MARK = marked(
-    rb" *#bytes +#iterations +(?:BW peak|t_min)\[| *(?:Send|RDMA_Write|RDMA_Read) (?:[\w ]+ )?(?:BW|Latency) Test\s*$"
+    rb" *#bytes +(?:#sl +)?#iterations +(?:BW peak|t_min)\["
+    rb"| *(?:Send|RDMA_Write|RDMA_Read) (?:[\w ]+ )?(?:BW|Latency) Test\s*$"
 )
 JSON_MARK = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"test_info"\s*:')
 
 _VERB = re.compile(r"(?:RDMA_)?[A-Za-z]+(?:_imm)?(?=_)")
 _TITLE = re.compile(r"\s*((?:Send|RDMA_Write|RDMA_Read|Atomic|Raw Ethernet)[\w ]*?) Test\s*$")
-_HEADING = re.compile(r"\s*(#bytes\s+#iterations\s.*)")
+_HEADING = re.compile(r"\s*(#bytes\s+(?:#sl\s+)?#iterations\s.*)")
 _COLUMN = re.compile(r"[#\w.%]+(?: (?:peak|average|percentile|Port[12]|Port[12]))*(?:\[[^\]]*\])?")
 _SETTING = re.compile(r"\s*[A-Za-z][\w*. /-]*\s*: \S|\s*(?:local|remote) address:|\s*GID:|-{10,}|\*{10,}|\s*\* Waiting")
 _COMMAND = re.compile(r"\bib_\w+_(?:bw|lat)\b")
 _OPTION = re.compile(r"([A-Za-z][\w*. /-]*?)\s*: (\S+(?: \S+)*)")
 _ADDRESS = re.compile(r"local|remote|LID 0x[0-9a-f]+")
+_GPU = re.compile(r"\s*(?:[Ii]nitializing|Using) (CUDA|ROCm|MUSA|MLU|Neuron)\b|\s*Use (ROCm|MUSA) memory : ON")
+_OF_GPU = re.compile(  # lines about the memory of a GPU, also behind the figures
+    r"\s*(?:Listing all|Picking (?:device|GPU)|Finding PCIe|Got PCIe|Using ROCm|(?:CUDA|MUSA|MLU) device|\[pid = "
+    r"|(?:initializing|creating|destroying current|making it the current) |(?:de)?allocat(?:ed|ing) |c[un]Mem|cnMalloc"
+    r"|using DMA-BUF|Calling (?:ibv|mlx5dv)_reg)"
+)
+_MEMORIES = {"CUDA": "cuda", "ROCm": "hip"}  # others are a device of unknown kind
+_SAMPLES = re.compile(r"\s*#, (?P<unit>usec|cycles)|\s*[0-9]+, [0-9.e+-]+$")  # of -H and -U
+_CYCLES = re.compile(r"\s(?:-[A-Za-z]*C[A-Za-z]*|--report-cycles)\b")  # option of a command line
+_CHECKED = re.compile(r"\s*VALIDATION: (PASSED|FAILED)")
+_BELOW = re.compile(r"\s*Error: (?:BW result|Msg rate)\s+is below")
 _KERNELS = {
     ("Send", "BW"): BANDWIDTH,
     ("RDMA_Write", "BW"): Kernel("put_bandwidth", "bandwidth", "src"),
@@ -62,6 +75,10 @@ class PerftestTable:
     line: int
     columns: tuple[str, ...] = ()
     rows: list[tuple[int, dict[str, float]]] = field(default_factory=list)  # line, figures
+    memory: str = ""  # of the buffers; '' for that of the host
+    verdict: str = ""  # of a check of payloads
+    in_cycles: bool = False  # the times are CPU cycles, whatever the heading says
+    problems: list[LeftOut] = field(default_factory=list)
     settings: str = ""  # device, addresses and options: what distinguishes tests of one title
 
 
@@ -75,16 +92,19 @@ def parse_perftest(text: str) -> tuple[list[PerftestTable], list[Foreign]]:
     """
     tables: list[PerftestTable] = []
     foreign: list[Foreign] = []
-    captions = Captions()
+    captions, following = Captions(), PerftestTable("", 0)
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     for number, line in numbered(text):
         if title := _TITLE.match(line):
-            tables.append(PerftestTable(title[1], number))
-            tables[-1].settings = captions.caption()
+            tables.append(replace(following, title=title[1], line=number, settings=captions.caption()))
+            tables[-1].in_cycles = _CYCLES.search(tables[-1].settings) is not None
+            following = PerftestTable("", 0)
         elif heading := _HEADING.match(line):
             if not tables or tables[-1].rows:
                 tables.append(PerftestTable("", number))
             tables[-1].columns = tuple(_COLUMN.findall(heading[1]))
+        elif _remark(tables[-1] if tables else following, following, number, line):
+            continue
         elif (cut and number == last and line.strip()) or not (
             not line.strip() or (tables and _row(tables[-1], number, line)) or _SETTING.match(line)
         ):
@@ -95,6 +115,23 @@ def parse_perftest(text: str) -> tuple[list[PerftestTable], list[Foreign]]:
     if not any(table.columns for table in tables):
         raise UsageError("the text has no table of perftest", "give the complete output of the client")
     return tables, foreign
+
+
+def _remark(table: PerftestTable, following: PerftestTable, number: int, line: str) -> bool:
+    """Read a line about the memory or the figures of a table; return whether it is one."""
+    if gpu := _GPU.match(line):
+        (following if table.rows else table).memory = _MEMORIES.get(gpu[1] or gpu[2], "device")
+    elif _OF_GPU.match(line):
+        return True
+    elif samples := _SAMPLES.match(line):
+        table.in_cycles |= samples["unit"] == "cycles"
+    elif checked := _CHECKED.match(line):
+        table.verdict = checked[1]
+    elif _BELOW.match(line):
+        table.problems.append(LeftOut(number, line, "the figure is below the limit that the caller has set"))
+    else:
+        return False
+    return True
 
 
 def _setting(line: str) -> Iterator[str]:
@@ -144,12 +181,14 @@ def read_perftest_json(data: bytes, hosts: Sequence[str]) -> Imported:
     hint = "give the whole file as perftest wrote it"
     document = json_of(text_of(data), hint)
     try:
-        title = _json_title(str(document["test_info"]["test"]))
+        info = document["test_info"]
+        title = _json_title(str(info["test"]))
         results = document.get("results") or _sum(document["results_local"], document["results_remote"])
         table = _of_results(title.removesuffix(" Test"), results[0] if isinstance(results, list) else results)
     except (AttributeError, KeyError, TypeError, IndexError, ValueError):
         raise UsageError("JSON without the results of perftest", hint) from None
     skipped: list[LeftOut] = []
+    table.settings, table.memory = str(info.get("Connection_type")), _json_memory(info)
     body = _body(table, skipped)
     return Imported("perftest", ranks_named(2, hosts), () if body is None else (body,), tuple(skipped))
 
@@ -158,6 +197,14 @@ def _json_title(text: str) -> str:
     """Return the title of a test as the output has it: `RDMA_Write Bidirectional BW Test`."""
     verb = _VERB.match(text)
     return text if verb is None else f"{verb[0]} {text[verb.end() + 1 :].replace('_', ' ')}"
+
+
+def _json_memory(info: Mapping[str, Any]) -> str:
+    names = [
+        *(name for name in ("CUDA", "MUSA") if f"{name.lower()}_device" in info),
+        *(name for name in ("ROCm", "MUSA") if info.get(f"Use_{name}_memory") == "ON"),
+    ]
+    return _MEMORIES.get(names[0], "device") if names else ""
 
 
 def _sum(local: Mapping[str, Any], remote: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -187,6 +234,7 @@ def _body(table: PerftestTable, skipped: list[LeftOut], settings: str = "") -> B
     """
     operation, is_bandwidth = table.title.partition(" ")[0], "BW" in table.title.split()
     kernel = _KERNELS.get((operation, "BW" if is_bandwidth else "Latency"))
+    kernel = None if "RawEth" in table.settings else kernel
     is_both = "Bidirectional" in table.title
     if kernel is None or not table.rows:
         why = "no figures" if kernel else "not a supported test" if table.title else "the title of the test is missing"
@@ -195,6 +243,10 @@ def _body(table: PerftestTable, skipped: list[LeftOut], settings: str = "") -> B
     if not any(name in ("t_avg[usec]", *(f"BW average[{unit}]" for unit in _UNITS)) for name in table.columns):
         name = next((name for name in table.columns if re.match("BW average|t_avg", name)), table.columns[-1])
         raise UsageError(f"line {table.line}: the column '{name}' is not known", "give the output of perftest")
+    skipped += table.problems
+    if table.in_cycles and not is_bandwidth:
+        skipped.append(LeftOut(table.line, table.title, "its times are CPU cycles: omit --report-cycles"))
+        return None
     entries, counts = [], []
     for line, figures in table.rows:
         size, seconds = int(figures.get("#bytes", 0)), _seconds(figures, 2 if is_both else 1)
@@ -206,7 +258,11 @@ def _body(table: PerftestTable, skipped: list[LeftOut], settings: str = "") -> B
     cells: Cells = cells_of(entries, count=counts)
     kernel = BIBANDWIDTH if is_both else kernel
     facts = {"transport": "verbs", "variant": f"{table.title} {settings}".rstrip()}
-    return Body(kernel.name, kernel, cells, [1], "serial", "pair", facts)
+    facts |= {"memory": table.memory} if table.memory else {}
+    sizes = sorted({entry[2] for entry in entries}) if table.verdict == "FAILED" else []
+    damage = tuple(Damage(size, 0, 1) for size in sizes)
+    checked = bool(table.verdict)
+    return Body(kernel.name, kernel, cells, [1], "serial", "pair", facts, checked=checked, damage=damage)
 
 
 def _seconds(figures: Mapping[str, float], directions: int) -> float | None:

@@ -11,6 +11,8 @@ from fablint.errors import UsageError
 from fablint.model.registry import Quantity
 
 SEPARATORS = ",;\t|"
+BLANKS = " "  # between columns, where a heading has no separator
+_PREFACE = re.compile(r"#|sep=.$")  # comments; what tells Excel the separator
 _SHOWN = 80  # characters of a heading in a message
 _NAMES = {
     "src": ("src", "source", "sender", "from", "host1", "node1", "hosta", "nodea", "srchost", "sourcehost", "client"),
@@ -31,7 +33,7 @@ _QUANTITIES: Mapping[Quantity, Sequence[str]] = {
 _TIMES = {
     **dict.fromkeys(("s", "sec", "seconds"), 1.0),
     **dict.fromkeys(("ms", "msec"), 1e-3),
-    **dict.fromkeys(("us", "usec", "µs", "μs", "microseconds"), 1e-6),
+    **dict.fromkeys(("us", "usec", "µs", "μs", "\ufffds", "microseconds"), 1e-6),
     **dict.fromkeys(("ns", "nsec", "nanoseconds"), 1e-9),
 }
 _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
@@ -72,6 +74,8 @@ class CsvColumns:
 
 def words_of(line: str, separator: str) -> list[str]:
     """Return the columns of a single line: a quotation mark that is never closed does not extend over others."""
+    if separator == BLANKS:
+        return line.split()
     try:
         words = next(csv.reader([line.removesuffix("\r")], delimiter=separator, skipinitialspace=True), [])
     except csv.Error:
@@ -80,15 +84,28 @@ def words_of(line: str, separator: str) -> list[str]:
 
 
 def heading_of(text: str) -> str:
-    """Return the first line that is not blank and no comment; '' if there is none."""
+    """Return the first line that is not blank and no preface; '' if there is none."""
     lines = (match[0].strip() for match in re.finditer(r"[^\n]+", text))  # the text may be long: not split here
-    return next((line for line in lines if line and not line.startswith("#")), "")
+    return next((line for line in lines if line and not is_preface(line)), "")
+
+
+def is_preface(line: str) -> bool:
+    """Return whether a line may stand above the heading: a comment, or a line for Excel."""
+    return _PREFACE.match(line) is not None
 
 
 def is_heading(line: str) -> bool:
     """Return whether a line names the columns of two hosts: the heading of such a file."""
-    words = set(map(_key, words_of(line, _separator(line))))
-    return len(line) < 1000 and words.isdisjoint(("",)) and all(words & {*_NAMES[end]} for end in ("src", "dst"))
+    separator = _separator(line)
+    words = list(map(_key, words_of(line, separator)))
+    is_short = len(line) < 1000 and "" not in words[1:-1]  # the first may be an index, the last is often empty
+    if separator != BLANKS:
+        return is_short and all({*words} & {*_NAMES[end]} for end in ("src", "dst"))
+    try:
+        columns = columns_of(line)  # a sentence may have any words
+    except UsageError:
+        return False
+    return is_short and len(words) == len(columns.places) + len(columns.figures)
 
 
 def columns_of(line: str) -> CsvColumns:
@@ -131,7 +148,8 @@ def factor_of(unit: str, quantity: Quantity) -> float | None:
 
 
 def _separator(line: str) -> str:
-    return max(SEPARATORS, key=line.count)
+    separator = max(SEPARATORS, key=line.count)
+    return separator if separator in line else BLANKS
 
 
 def _key(word: str) -> str:

@@ -31,7 +31,15 @@ from fablint.store.importing.cells import (
     refuse_hosts,
     times_before,
 )
-from fablint.store.importing.csv_columns import CsvFigure, columns_of, factor_of, heading_of, is_heading, words_of
+from fablint.store.importing.csv_columns import (
+    CsvFigure,
+    columns_of,
+    factor_of,
+    heading_of,
+    is_heading,
+    is_preface,
+    words_of,
+)
 from fablint.store.importing.lines import INTEGER, figure, text_of
 
 CUT = "without a line end it may be cut off"
@@ -44,6 +52,9 @@ _HOST = re.compile(
     r"(?P<host>[A-Za-z0-9][A-Za-z0-9._-]*|\[[0-9A-Fa-f:.]+\])(?::(?P<rank>[^\s:,]*))?"
     r"|[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*"  # an IPv6 address
 )
+_SIZE = re.compile(r"(?P<count>[0-9]{1,18}|[0-9]{1,3}(?:,[0-9]{3}){1,5})(?: ?(?P<prefix>[KMGkmg])(?:iB)?)?")
+_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?")
+_ROUNDED = 0.02  # relative difference of one figure in two units
 _LONGEST_PREFACE = 1 << 16  # bytes of comments before the heading
 _SHOWN = 80  # characters of a line in a message
 
@@ -60,6 +71,8 @@ class CsvPairs:
         Positions of src, dst, size and the figure in a line.
     others
         Positions of the other columns of figures.
+    separator
+        Between columns.
     unit
         Position of the unit of the figure, if the file has it.
     when
@@ -76,11 +89,14 @@ class CsvPairs:
         Lines of a rank with itself: they are no pair, whatever their figure is.
     rows
         Other lines below the heading.
+    digits
+        Digits of all its figures.
     """
 
     figure: CsvFigure
     places: tuple[int, ...] = ()
     others: tuple[int, ...] = ()
+    separator: str = ","
     unit: int | None = None
     when: dict[str, int] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
@@ -95,6 +111,7 @@ class CsvPairs:
     pairless: int = 0
     diagonal: int = 0
     rows: int = 0
+    digits: int = 0
 
 
 def is_csv(head: bytes, _: int) -> bool:
@@ -118,21 +135,44 @@ def parse_csv(text: str) -> list[CsvPairs]:
     where = tuple(columns.places[name] for name in _WHERE)
     unit, figures = columns.places.get("unit"), [at for at, _ in columns.figures]
     tables = [
-        CsvPairs(column, (*where, at), tuple(other for other in figures if other != at), unit, when)
+        CsvPairs(column, (*where, at), tuple(other for other in figures if other != at), columns.separator, unit, when)
         for at, column in columns.figures
     ]
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     is_heading = True
     for number, line in enumerate(text.split("\n"), 1):
         words = words_of(line, columns.separator)
-        if not any(words) or words[0].startswith("#"):
+        if not any(words) or is_preface(line.strip()):
             continue
         if is_heading:
             is_heading = False
             continue
         for parsed in tables:
             _line(parsed, number, words, is_cut=cut and number == last)
-    return tables
+    return _once(tables)
+
+
+def _once(tables: Sequence[CsvPairs]) -> list[CsvPairs]:
+    """Return the column with the most digits of those that state the same figures in other units.
+
+    Raises
+    ------
+    UsageError
+        Two columns of one quantity differ.
+    """
+    chosen: dict[str, CsvPairs] = {}
+    for parsed in tables:
+        other = chosen.setdefault(parsed.figure.quantity, parsed)
+        if other is parsed:
+            continue
+        pairs = np.array([other.seconds, parsed.seconds])
+        pairs = pairs[:, np.isfinite(pairs).all(axis=0)]
+        if not np.allclose(pairs[0], pairs[1], rtol=_ROUNDED, atol=0):
+            problem = f"the columns '{other.figure.name}' and '{parsed.figure.name}' have different figures"
+            raise UsageError(problem, "give the file without one of them")
+        if parsed.digits > other.digits:
+            chosen[parsed.figure.quantity] = parsed
+    return list(chosen.values())
 
 
 def _line(parsed: CsvPairs, number: int, words: Sequence[str], *, is_cut: bool) -> None:
@@ -160,11 +200,13 @@ def _take(parsed: CsvPairs, words: Sequence[str]) -> str:
         return NO_PAIR if whole else SHORT
     if src == dst:
         return DIAGONAL
-    bytes_ = int(size) if re.fullmatch(INTEGER, size) else -1
+    bytes_, value = _bytes(size), _plain(value, parsed.separator)
+    parsed.digits += sum(map(str.isdigit, value))
     unit = words[parsed.unit].strip() if parsed.unit is not None and parsed.unit < len(words) else ""
     seconds = _seconds(parsed.figure, value, unit, bytes_) if bytes_ >= 0 else None
     number, started, when_wrong = _when(parsed, words)
-    elsewhere = value.lower() in _NOTHING and any(_above_0(words[at]) for at in parsed.others if at < len(words))
+    others = (_plain(words[at], parsed.separator) for at in parsed.others if at < len(words))
+    elsewhere = value.lower() in _NOTHING and any(map(_above_0, others))
     if bytes_ < 0:
         why = "size is not a number of bytes" if whole else CUT_SHORT
     elif not whole:
@@ -211,9 +253,30 @@ def _seconds(column: CsvFigure, text: str, unit: str, size: int) -> float | None
     return size / (value * factor) if column.quantity == "bandwidth" else value * factor
 
 
+def _bytes(text: str) -> int:
+    """Return the bytes of a size as `1048576`, `1,048,576`, `1M` or `1 MiB`; -1 if it is none of these."""
+    size = _SIZE.fullmatch(text)
+    if size is None:
+        return -1
+    count = int(size["count"].replace(",", "")) << (10 * " KMG".index((size["prefix"] or " ").upper()))
+    return count if count < 1 << 62 else -1
+
+
+def _plain(text: str, separator: str) -> str:
+    """Return a figure with a decimal point and without marks of thousands.
+
+    A comma alone marks the decimals, except beside commas that separate columns, where only thousands are quoted.
+    """
+    if "," not in text:
+        return text
+    if text.rfind(".") > text.rfind(",") or text.count(",") > 1 or (separator == "," and _THOUSANDS.fullmatch(text)):
+        return text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
+    return text.replace(".", "").replace(",", ".")
+
+
 def _above_0(text: str) -> float | None:
-    """Return the figure of a cell if it is above 0. `1,5` is 1.5."""
-    value = figure(text.replace(",", ".") if text.count(",") == 1 else text)
+    """Return the figure of a cell if it is above 0."""
+    value = figure(text)
     return value if value is not None and value > 0 else None
 
 

@@ -45,7 +45,7 @@ def test_a_size_that_was_not_measured_is_missing(tmp_path: Path, line: str) -> N
     run = written(tmp_path, text(ROW + line))
     assert (run.state, times_of(run.rows[0])) == ("interrupted", [pytest.approx(1.37e-6)])
     assert run.facts.imported is not None
-    assert "PingPong of 4194304 bytes was not measured" in run.facts.imported.missing[0]
+    assert "PingPong of 4194304 bytes" in run.facts.imported.missing[0]
     assert written(tmp_path, text(ROW)).state == "complete"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,6 +42,11 @@ SLOW_HOST = finding(
     next_step="measure h13 in loopback; if that is healthy, swap the cable h13=s1",
 )
 HEALTHY = finding(State.OK, "host", "h[00-12,14-63]", quantity="bandwidth", effect=-0.021)
+
+
+def readable(page: str) -> str:
+    """The source of a page as a person reads the text: entities resolved, no-break spaces as spaces."""
+    return html.unescape(page).replace("\N{NO-BREAK SPACE}", " ")
 
 
 def fit(row: Row, size: int, placement: Placement) -> Fit:

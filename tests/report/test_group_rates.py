@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from pathlib import Path
 
 import pytest
+from report_cases import readable
 from table_cases import row
 
 from fablint.report import console_summary
@@ -35,7 +35,7 @@ FIXTURES = Path(__file__).parents[1] / "fixtures"
 def test_figures_are_those_of_the_tool_and_nothing_is_judged(file: str, text: str, page: tuple[str, ...]) -> None:
     run = read(FIXTURES / file)
     diagnosis = diagnose(run)
-    summary, source = console_summary(run, diagnosis, width=None), html.unescape(render(run, diagnosis))
+    summary, source = console_summary(run, diagnosis, width=None), readable(render(run, diagnosis))
     assert text in summary
     assert all(f">{words}<" in source for words in page)
     assert summary.startswith("NOT JUDGED  figures only")

@@ -17,6 +17,7 @@ from report_cases import (
     healthy_case,
     incomplete_case,
     large_case,
+    readable,
     sparse_case,
 )
 
@@ -117,7 +118,7 @@ def test_nothing_is_fetched_from_anywhere(case, tmp_path):
 
 
 def test_the_verdict_and_the_findings_come_before_everything_else(tmp_path):
-    source = written(fault_case(), tmp_path).read_text()
+    source = readable(written(fault_case(), tmp_path).read_text())
     body = source[source.index("<body>") :]
     places = [
         body.index(words)
@@ -133,14 +134,14 @@ def test_the_verdict_and_the_findings_come_before_everything_else(tmp_path):
 
 
 def test_the_facts_of_the_run_are_printed(tmp_path):
-    source = html.unescape(written(incomplete_case(), tmp_path).read_text())
+    source = readable(written(incomplete_case(), tmp_path).read_text())
     for words in ("rank 5 (h05), round 20", "resolution 1.00 ns", "latency --pattern all-pairs", "2,542 of 4,032"):
         assert words in source
 
 
 def test_figures_of_the_row_are_those_of_its_pairs(tmp_path):
     run, diagnosis = healthy_case()
-    source = written((run, diagnosis), tmp_path).read_text()
+    source = readable(written((run, diagnosis), tmp_path).read_text())
     times = run.row("latency").arrays["time_median"]
     times = times[np.isfinite(times)].astype(float)
     for seconds in (times.min(), np.median(times), np.quantile(times, 0.99), times.max()):
@@ -178,13 +179,13 @@ def test_percentiles_of_one_pair_are_those_of_its_messages(tmp_path):
     arrays = {**row.arrays, "count": np.array([[[100]], [[0]]], np.uint32)}
     arrays |= {name: np.where(arrays["count"], arrays[name], np.nan) for name in arrays if name.startswith("time_")}
     run = replace(run, rows=(replace(row, arrays=arrays),))
-    source = written((run, diagnose(run, None)), tmp_path).read_text()
+    source = readable(written((run, diagnose(run, None)), tmp_path).read_text())
     assert ">P99 of messages<" in source and ">3.80 us<" in source
     assert "Distribution over" not in source and ">worst<" not in source
 
 
 def test_a_simulated_run_has_no_date_no_retest_and_no_dictionaries(tmp_path):
-    source = html.unescape(written(fault_case(), tmp_path).read_text())
+    source = readable(written(fault_case(), tmp_path).read_text())
     assert PINNED["host h13 tx: bandwidth -31"] in source
     for words in ("1970", "fablint retest", "bandwidth_factor"):
         assert words not in source.partition('id="data"')[0]
@@ -192,7 +193,7 @@ def test_a_simulated_run_has_no_date_no_retest_and_no_dictionaries(tmp_path):
 
 def test_coverage_counts_all_pairs_of_the_fabric(tmp_path):
     assert pairs_words(98_304, 4096) == PINNED["98,304 of 16,773,120 ordered"]
-    source = html.unescape(written(sparse_case(), tmp_path).read_text())
+    source = readable(written(sparse_case(), tmp_path).read_text())
     assert "of 4,032 ordered pairs (" in source
 
 
@@ -206,3 +207,11 @@ def test_links_that_are_not_judged_in_one_measure_are_counted_beside_it():
     assert links_judged(verdict) == PINNED["56 of 56 links, 1 of them"]
     assert links_judged(verdict.model_copy(update={"findings": ()})) == "56 of 56 links"
     assert links_judged(diagnosis.verdict) == ""
+
+
+def test_a_figure_and_its_unit_stay_on_one_line(tmp_path):
+    source = html.unescape(written(fault_case(), tmp_path).read_text())
+    body = source[source.index("<body") : source.index("<script")]
+    assert re.search(r"\d\N{NO-BREAK SPACE}GB/s", body)
+    assert re.search(r"\d\N{NO-BREAK SPACE}%", body)
+    assert not re.findall(r"\d (?:%|GB/s|us)(?!\w)", re.sub(r"<svg.*?</svg>", "", body, flags=re.DOTALL))

@@ -4,12 +4,31 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from importlib import resources
 from pathlib import Path
+
+from jinja2 import Environment, StrictUndefined, Template
 
 from fablint.errors import IncompleteError, UsageError
 from fablint.system import DISK_FULL
 from fablint.system.written_files import replace_text
+
+_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(%|x|min|[num]?s|[kMGT]?i?B(/s)?)(?!\w))")
+
+
+def page_template(name: str, package: str = "fablint.report.html", **names: object) -> Template:
+    """Compile the template of a page, which uses `names`; a line ends at no space between a figure and its unit."""
+    environment = Environment(
+        autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, finalize=_unbroken
+    )
+    environment.globals.update(names)
+    return environment.from_string(asset(name, package))
+
+
+def _unbroken(value: object) -> object:
+    """A text with no-break spaces before units; what is markup as it is."""
+    return _BEFORE_UNIT.sub("\N{NO-BREAK SPACE}", value) if type(value) is str else value
 
 
 def asset(name: str, package: str = "fablint.report.html") -> str:

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from browser import needs_chromium
+from report_cases import readable
 
 from fablint.analyse import diagnose
 from fablint.report import write_html
@@ -65,7 +66,8 @@ def test_findings_are_in_the_order_of_damage_with_hosts_pairs_and_figures(page):
         "1 host, 126 pairs",
         "8 hosts, 112 pairs",
     ]
-    assert re.match(r"17\.\d of 24\.\d GB/s \(-(30|29\.\d) %", page.locator("article.fault .size").nth(1).inner_text())
+    size = page.locator("article.fault .size").nth(1).inner_text()
+    assert re.match(r"17\.\d of 24\.\d GB/s \(-(30|29\.\d) %", readable(size))
 
 
 def test_no_healthy_host_is_in_the_node_set_of_faulty_ones(page):

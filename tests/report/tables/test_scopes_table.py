@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from report_cases import diagnose, healthy_case
+from report_cases import diagnose, healthy_case, readable
 
 from fablint.analyse.other_questions.missed_thresholds import compare, with_comparison
 from fablint.model import Diagnosis, Placement, Run, Scope, Slots
@@ -146,7 +146,7 @@ def test_the_console_tells_distances_and_thresholds():
 def test_the_page_shows_them_resolved():
     run = suite_run()
     diagnosis, _ = judged(run, limit(None, 1e9), limit(Scope.EDGE, 1e12))
-    page = render(run, diagnosis)
+    page = readable(render(run, diagnosis))
     assert "Thresholds of the site" in page
     assert page.count('class="met"') == 2
     assert page.count('class="missed"') == 1

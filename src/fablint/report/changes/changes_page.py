@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Template
 
 from fablint.model import Run, State
 from fablint.model.run_changes import FindingChange, MeasuredChange, RunChanges
 from fablint.report import finding_order, summary
 from fablint.report.changes.changes_document import VERDICT_WORDS, headline, subject
 from fablint.report.drawings.palette import css_variables
-from fablint.report.self_contained import asset, source_hash, write_page
+from fablint.report.self_contained import asset, page_template, source_hash, write_page
 from fablint.text import units
 from fablint.text.evidence_sentences import sentences
 
@@ -67,9 +67,9 @@ def render(changes: RunChanges, old: Run, new: Run) -> str:
 @cache
 def _template() -> Template:
     """The template of the page, compiled once."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(text=units, findings=finding_order, sentences=sentences)
-    return environment.from_string(asset("changes.html.j2", "fablint.report.changes"))
+    return page_template(
+        "changes.html.j2", "fablint.report.changes", text=units, findings=finding_order, sentences=sentences
+    )
 
 
 @dataclass(frozen=True)

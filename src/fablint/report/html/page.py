@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 
-from jinja2 import Environment, StrictUndefined, Template
+from jinja2 import Template
 
 from fablint.model import Diagnosis, Run
 from fablint.report import finding_order, run_facts, scopes, summary
@@ -27,7 +27,7 @@ from fablint.report.html.node_sets import node_sets
 from fablint.report.html.packing import embeddable
 from fablint.report.html.shown_ranks import left_out
 from fablint.report.html.transport_sections import split_blocks, transport_sections
-from fablint.report.self_contained import asset, source_hash, write_page
+from fablint.report.self_contained import asset, page_template, source_hash, write_page
 from fablint.report.survey.path_lengths import deviations
 from fablint.report.survey.report_source import ReportSource
 from fablint.text import units
@@ -121,12 +121,21 @@ def render(run: Run, diagnosis: Diagnosis) -> str:
 @cache
 def _template() -> Template:
     """The template of the page, compiled once."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.globals.update(text=units, findings=finding_order, facts=run_facts, charts=charts, scopes=scopes)
-    environment.globals.update(sentences=sentences, advice=advice, len=len)
-    environment.globals.update(layers=lambda plot: svg(partial(draw_layers, plot=plot)))
-    environment.globals.update(MOST_ALL_OPEN=MOST_ALL_OPEN, MOST_OPEN=MOST_OPEN, MOST_LISTED=MOST_LISTED)
-    return environment.from_string(asset("report.html.j2"))
+    return page_template(
+        "report.html.j2",
+        text=units,
+        findings=finding_order,
+        facts=run_facts,
+        charts=charts,
+        scopes=scopes,
+        sentences=sentences,
+        advice=advice,
+        len=len,
+        layers=lambda plot: svg(partial(draw_layers, plot=plot)),
+        MOST_ALL_OPEN=MOST_ALL_OPEN,
+        MOST_OPEN=MOST_OPEN,
+        MOST_LISTED=MOST_LISTED,
+    )
 
 
 def contents(present: set[str], rows: Sequence[charts.RowCharts]) -> list[tuple[str, str]]:

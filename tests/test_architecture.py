@@ -22,7 +22,7 @@ MOST_LINES = 399
 MOST_LINES_OF_FUNCTION = 50  # from `def` to the end, without the docstring and lines of comment
 
 MOST_IN_CHAIN = 8  # modules of a package, each of which imports the next
-LONGER_CHAINS = {"analyse": 19, "report": 11, "workflows": 10}  # to be shortened: no number grows
+LONGER_CHAINS = {"analyse": 19}  # to be shortened: no number grows
 
 # Folders with one module for each entry of a table: they grow with it, and an entry is named after what it is for.
 TABLES = {

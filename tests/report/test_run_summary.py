@@ -9,7 +9,6 @@ import pytest
 from report_cases import bench_run, healthy_case, incomplete_case
 
 from fablint.report import run_summary
-from fablint.report.run_facts import statistic
 from fablint.report.summary import head_facts, row_summary, start_skew
 from fablint.store import read_run, write_run
 from fablint.text import units
@@ -67,7 +66,7 @@ def test_cells_of_a_damaged_chunk_are_not_measured_and_a_note_says_so(tmp_path):
     row = healthy_case()[0].rows[0]
     path = tmp_path / "damaged.run"
     write_run(path, replace(healthy_case()[0], rows=(row,)))
-    chunk = path / row.name / f"time_{statistic(row)}" / "c.0.3.0.0"
+    chunk = path / row.name / f"time_{row.statistic}" / "c.0.3.0.0"
     chunk.write_bytes(chunk.read_bytes()[:20])
     summary = run_summary(read_run(path))
     assert "3,969 of 4,032 (98 %)" in summary

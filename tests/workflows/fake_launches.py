@@ -35,8 +35,8 @@ from fablint.workflows.check.launches import Launches
 from fablint.workflows.check.level_runs import LevelRuns
 from fablint.workflows.check.stage_times import StageTimes
 from fablint.workflows.context import Context
+from fablint.workflows.recovery.host_exclusion import HostExclusion
 from fablint.workflows.recovery.host_triage import HostTriage
-from fablint.workflows.recovery.launch_recovery import HostExclusion
 from fablint.workflows.recovery.pair_trials import PairTrials
 from fablint.workflows.recovery.start_trials import StartTrials
 from fact_cases import run_facts, with_facts

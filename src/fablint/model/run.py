@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from fablint.model.facts.run_attributes import RunFacts
     from fablint.model.row import Medium
 
+_PREFERRED_STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair
+
 
 @dataclass(frozen=True)
 class Observations:
@@ -140,8 +142,17 @@ class Row:
         """The statistics of the time that were stored: `min median mean p99 max` or some of them."""
         return tuple(name.removeprefix("time_") for name in self.arrays if name.startswith("time_"))
 
-    def observations(self, size: int, statistic: str = "median") -> Observations:
-        """Times of all pairs at one size; the median over the repeats where there are several."""
+    @property
+    def statistic(self) -> str:
+        """The stored statistic that stands for a pair's time; empty where the row stored no times."""
+        return next((name for name in _PREFERRED_STATISTICS if f"time_{name}" in self.arrays), "")
+
+    def observations(self, size: int, statistic: str = "") -> Observations:
+        """Times of all pairs at one size, of the statistic that stands for a pair if none is given.
+
+        The median over the repeats where there are several.
+        """
+        statistic = statistic or self.statistic
         values = self.arrays[f"time_{statistic}"]
         index = self.sizes.index(size)
         if self.layout == "list":

@@ -16,7 +16,6 @@ import numpy as np
 
 from fablint.model import Row
 from fablint.model.arrays import Floats
-from fablint.report import run_facts
 
 CONFIDENCE = 0.95
 FEWEST_CONNECTIONS = 2
@@ -143,12 +142,11 @@ class ConnectionVariance:
 def connection_variances(row: Row) -> list[ConnectionVariance]:
     """Return the components of each size of a row; none of a row that kept its connections, or has too few."""
     passes = row.facts.carrier.reconnect or 0
-    name = run_facts.statistic(row)
-    if passes < 2 or name is None:
+    if passes < 2 or not row.statistic:
         return []
     result = []
     for index, size in enumerate(row.sizes):
-        log_time = _complete(_by_repeat(row, name, index), passes)
+        log_time = _complete(_by_repeat(row, index), passes)
         if log_time.shape[0] and log_time.shape[1] >= FEWEST_CONNECTIONS:
             pairs, connections, _ = log_time.shape
             squares_of_mean = MeanSquares.of(log_time.mean(axis=0, keepdims=True))
@@ -156,10 +154,10 @@ def connection_variances(row: Row) -> list[ConnectionVariance]:
     return result
 
 
-def _by_repeat(row: Row, name: str, index: int) -> Floats:
+def _by_repeat(row: Row, index: int) -> Floats:
     """Return (pairs, repeats) log times of the directed pairs; NaN where a pair was not measured."""
     repeats = row.facts.schedule.repeats
-    times = np.asarray(row.arrays[f"time_{name}"][..., index], dtype=np.float64)
+    times = np.asarray(row.arrays[f"time_{row.statistic}"][..., index], dtype=np.float64)
     if row.layout == "matrix":
         log_time = np.log(np.where(times > 0, times, np.nan)).reshape(times.shape[0], -1).T
         return log_time[~np.isnan(log_time).all(axis=1)]

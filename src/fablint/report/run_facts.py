@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fablint.model import Row, Run, Scope
-from fablint.model.figures.pair_metrics import PREFERRED_STATISTICS
 from fablint.model.figures.percentiles import Statistic, times_at
 from fablint.report.conditions import conditions
 from fablint.report.group_rates import group_figures, group_rates
@@ -26,11 +25,6 @@ def title(run: Run) -> str:
     return run.path.name if run.path else ", ".join(Path(one).name for one in files) or "a run in memory"
 
 
-def statistic(row: Row) -> str | None:
-    """The stored statistic that stands for a pair's time; None where the row stored no times."""
-    return next((name for name in PREFERRED_STATISTICS if name in row.statistics), None)
-
-
 def planned_pairs(row: Row) -> int:
     """Directed pairs that the row's plan measures, repeats included."""
     return sum(row.facts.schedule.planned_cells)
@@ -38,8 +32,8 @@ def planned_pairs(row: Row) -> int:
 
 def measured_pairs(row: Row) -> int:
     """Directed pairs, repeats included, of which all sizes have a sample and a known time. Reads both in blocks."""
-    counts, statistic_name = row.arrays["count"], statistic(row)
-    times = None if statistic_name is None else row.arrays[f"time_{statistic_name}"]
+    counts = row.arrays["count"]
+    times = row.arrays[f"time_{row.statistic}"] if row.statistic else None
     repeats, ranks, receivers = counts.shape[:3] if row.layout == "matrix" else (1, *counts.shape[:2])
     block = max(1, (1 << 24) // max(1, receivers * counts.shape[-1]))
     measured = 0
@@ -83,19 +77,19 @@ def typical(row: Row, size: int, fit: Fit | None) -> str:
     return "nothing measured" if median is None else units.figure(row, size, median)
 
 
-def sampled_median(row: Row, size: int, statistic_name: Statistic | None = None) -> float | None:
+def sampled_median(row: Row, size: int, statistic: Statistic = "") -> float | None:
     """Median over pairs of a statistic of their times, seconds: by default of the one that stands for a pair.
 
     Of all pairs up to `SAMPLED_ROWS` source ranks, beyond that of so many.
     """
-    statistic_name = statistic(row) if statistic_name is None else statistic_name
-    if statistic_name is None:
+    statistic = statistic or row.statistic
+    if not statistic:
         return None
     whole_axis, index, is_list = slice(None), row.sizes.index(size), row.layout == "list"
     ranks = row.arrays["count"].shape[0 if is_list else 1]
     sources = np.unique(np.linspace(0, ranks - 1, min(ranks, SAMPLED_ROWS)).astype(int)).tolist()
     places = [(source, whole_axis, index) if is_list else (whole_axis, source, whole_axis, index) for source in sources]
-    times = np.concatenate([times_at(row, statistic_name, place).ravel() for place in places])
+    times = np.concatenate([times_at(row, statistic, place).ravel() for place in places])
     times = times[np.isfinite(times)]
     return float(np.median(times)) if times.size else None
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from fablint.model import Medium, Row
-from fablint.report import run_facts
 from fablint.report.conditions import conditions
 from fablint.text import units
 
@@ -79,7 +78,7 @@ def transport_comparisons(rows: Sequence[Row], fewest: int = 2) -> list[Transpor
     """
     tasks: dict[str, list[Row]] = {}
     for row in rows:
-        for part in conditions(row) if run_facts.statistic(row) and not row.facts.schedule.retest_of else ():
+        for part in conditions(row) if row.statistic and not row.facts.schedule.retest_of else ():
             tasks.setdefault(part.task, []).append(replace(part, name=row.name))
     groups = (rows_by_medium for parts in tasks.values() for rows_by_medium in _by_medium(parts))
     return [_comparison(rows_by_medium) for rows_by_medium in groups if len(rows_by_medium) >= fewest]
@@ -132,7 +131,7 @@ def _pairs(row: Row) -> int:
 
 def _is_measured(row: Row, index: int) -> np.ndarray:
     """Return the mask of the cells of a size that were measured, of the shape of a statistic."""
-    times = np.asarray(row.arrays[f"time_{run_facts.statistic(row)}"][..., index], dtype=np.float64)
+    times = np.asarray(row.arrays[f"time_{row.statistic}"][..., index], dtype=np.float64)
     return np.isfinite(times) & (times > 0)
 
 
@@ -141,7 +140,7 @@ def _log_figures(rows: Sequence[Row]) -> np.ndarray:
     log_figures = np.full((len(rows), len(rows[0].sizes)), np.nan)
     for block, row in enumerate(rows):
         for index, size in enumerate(row.sizes):
-            times = np.asarray(row.arrays[f"time_{run_facts.statistic(row)}"][..., index], dtype=np.float64)
+            times = np.asarray(row.arrays[f"time_{row.statistic}"][..., index], dtype=np.float64)
             measured = times[_is_measured(row, index)]
             if not measured.size:
                 continue

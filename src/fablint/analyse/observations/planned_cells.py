@@ -17,7 +17,6 @@ from fablint.analyse.observations.pair_matrix import BLOCK_CELLS
 from fablint.analyse.observations.samples import MATCHINGS
 from fablint.model import Row
 from fablint.model.arrays import Cells, Codes, Mask
-from fablint.model.figures.pair_metrics import PREFERRED_STATISTICS
 
 
 @dataclass(frozen=True)
@@ -91,7 +90,7 @@ class PlannedCells:
 
     @property
     def _statistic(self) -> str:
-        return next(f"time_{name}" for name in PREFERRED_STATISTICS if name in self.row.statistics)
+        return f"time_{self.row.statistic}"
 
     def _measured(self, *where: int | slice) -> Mask:
         """Return which of the selected cells have a time of each size."""

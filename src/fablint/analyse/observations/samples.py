@@ -17,7 +17,6 @@ from fablint.analyse.settings import Settings
 from fablint.model import SCOPES, Note, Observations, Placement, Row, Run
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
-from fablint.model.figures.pair_metrics import PREFERRED_STATISTICS
 from fablint.model.registry import moves_nothing
 from fablint.text import notes as noted
 
@@ -80,10 +79,10 @@ class UsableRow:
     def flows(self, size: int, placement: Placement) -> Flows:
         """Return one size of the row; `size` in bytes."""
         row = self.row
-        first = observations = _joined([one.observations(size, statistic_of(one)) for one in (row, *self.more)])
+        first = observations = _joined([one.observations(size) for one in (row, *self.more)])
         for again in self.retests:
             if size in again.sizes:
-                observations = _at_best(observations, again.observations(size, statistic_of(again)), placement)
+                observations = _at_best(observations, again.observations(size), placement)
         one_way = _is_directed(row)
         if row.pattern in STARS:
             hubs = np.unique(_partners(observations))
@@ -117,7 +116,7 @@ class UsableRow:
         if not retests and not has_repeats:
             return None
         if self.row.layout == "matrix":
-            return TimesTaken(*repeats_of(self.row, size, statistic_of(self.row)), retests)
+            return TimesTaken(*repeats_of(self.row, size, self.row.statistic), retests)
         started = self._started(first.sent.shape)
         return TimesTaken(np.asarray(first.sent)[None], None if started is None else started[None], retests)
 
@@ -143,7 +142,7 @@ class UsableRow:
     def _later(self, size: int, observations: Observations) -> Mask | None:
         """Return an (n, m) mask of added rounds and of repeated measurements; None if there are none."""
         first = self.row.arrays["dst"].shape[1] if self.row.layout == "list" else observations.sent.shape[1]
-        again = [each.observations(size, statistic_of(each)) for each in self.retests if size in each.sizes]
+        again = [each.observations(size) for each in self.retests if size in each.sizes]
         if first == observations.sent.shape[1] and not again:
             return None
         later = np.zeros(observations.sent.shape, dtype=bool)
@@ -238,11 +237,6 @@ def _rounds_of(row: Row) -> Codes | None:
     return np.asarray(row.arrays["round"][0]) if row.arrays["round"].shape[1] <= MOST_MATRIX_RANKS else None
 
 
-def statistic_of(row: Row) -> str:
-    """Return the name of the statistic by which a row is judged."""
-    return next(name for name in PREFERRED_STATISTICS if name in row.statistics)
-
-
 def _is_directed(row: Row) -> bool:
     """Return whether the messages of a row cross the network in one direction only."""
     return row.quantity == "bandwidth" and row.payload in ("src", "dst")
@@ -252,7 +246,7 @@ def has_messages(run: Run, row: Row) -> bool:
     """Return whether messages were measured. The null transport sends none, and neither do copies of GPUs."""
     moved = not moves_nothing(row.facts.carrier.transport) or run.facts.simulated is not None
     moved = moved and row.kernel != GPU_COPIES
-    return moved and bool(set(row.statistics) & set(PREFERRED_STATISTICS))
+    return moved and bool(row.statistic)
 
 
 def _unusable_reason(row: Row, placement: Placement, settings: Settings) -> Note | None:
@@ -366,7 +360,7 @@ def _at_best(observations: Observations, repeated: Observations, placement: Plac
 
 def _retest(observations: Observations, row: Row, size: int) -> RepeatedCells:
     """Return the cells that a row measured again, with their times."""
-    repeated = row.observations(size, statistic_of(row))
+    repeated = row.observations(size)
     partner = _partners(repeated)
     leader, column = np.nonzero((partner >= 0) & ~np.isnan(repeated.sent))
     started = np.asarray(row.arrays["started"][:]) if "started" in row.arrays else np.full(partner.shape, np.nan)

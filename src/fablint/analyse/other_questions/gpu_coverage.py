@@ -9,7 +9,7 @@ import numpy as np
 from fablint.analyse.explain.circumstances import ENDPOINT_KINDS
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.healthy import are_hosts_homogeneous
-from fablint.analyse.observations.samples import GPU_COPIES, statistic_of
+from fablint.analyse.observations.samples import GPU_COPIES
 from fablint.analyse.other_questions.intra_node import have_comparable_gpus
 from fablint.analyse.settings import Settings
 from fablint.model import Note, Placement, Run
@@ -69,6 +69,6 @@ def _by_copies(run: Run, placement: Placement) -> dict[str, int]:
     counts, comparable = {}, have_comparable_gpus(placement)
     for row in run.rows:
         if row.kernel == GPU_COPIES:
-            measured = (np.asarray(row.arrays[f"time_{statistic_of(row)}"][:]) > 0).any(axis=(1, 2))
+            measured = (np.asarray(row.arrays[f"time_{row.statistic}"][:]) > 0).any(axis=(1, 2))
             counts[row.name] = np.unique(placement.gpu[measured & comparable]).size
     return counts

@@ -16,7 +16,7 @@ import numpy as np
 from fablint.analyse.findings.detection_text import relative
 from fablint.analyse.null_model.host_spread import widened_spread
 from fablint.analyse.observations.robust_stats import robust_sd
-from fablint.analyse.observations.samples import GPU_COPIES, UsableRow, statistic_of
+from fablint.analyse.observations.samples import GPU_COPIES, UsableRow
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import FEWEST_PEERS, Settings
 from fablint.model import ComponentRef, Finding, Placement, Row, State
@@ -38,7 +38,7 @@ def slow_inside(rows: Sequence[UsableRow], placement: Placement, settings: Setti
 
 def _of_row(row: Row, size: int, placement: Placement, settings: Settings) -> list[Finding]:
     partner = np.asarray(row.arrays["dst"][:])
-    sent = np.asarray(row.observations(size, statistic_of(row)).sent, dtype=np.float64)
+    sent = np.asarray(row.observations(size).sent, dtype=np.float64)
     src, column = np.nonzero((partner >= 0) & (sent > 0))
     inside = placement.host[src] == placement.host[partner[src, column]]
     src, column = src[inside], column[inside]
@@ -62,7 +62,7 @@ def slow_gpus(rows: Sequence[Row], placement: Placement, settings: Settings) -> 
         if row.kernel != GPU_COPIES or not gpus:
             continue
         for position, size in enumerate(row.sizes):
-            times = np.asarray(row.arrays[f"time_{statistic_of(row)}"][:], dtype=np.float64)[..., position]
+            times = np.asarray(row.arrays[f"time_{row.statistic}"][:], dtype=np.float64)[..., position]
             rank, turn = np.nonzero((times > 0) & comparable)
             for case in _slow(np.log(times[rank, turn]), placement.gpu[rank], gpus, settings):
                 finding = _gpu_finding(row, size, case, placement)

@@ -14,7 +14,6 @@ from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.registry import moves_nothing
 
 OF_NO_PAIR = frozenset({"world", "victim-aggressor", "fan-in", "fan-out", "clients-servers"})  # patterns
-PREFERRED_STATISTICS = ("median", "mean", "min", "p99", "max")  # the first that a row has stands for a pair
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ def quotable(run: Run) -> list[Row]:
         if row.pattern not in OF_NO_PAIR
         and row.purpose != "rate_probe"  # too short to be quoted
         and (simulated or not moves_nothing(row.facts.carrier.transport))
-        and set(row.statistics) & set(PREFERRED_STATISTICS)
+        and row.statistic
     ]
 
 
@@ -71,8 +70,7 @@ def figures_of(row: Row, size: int, placement: Placement) -> PairMetrics:
     placement
         Hosts and switches of the ranks.
     """
-    statistic = next(name for name in PREFERRED_STATISTICS if name in row.statistics)
-    seen = row.observations(size, statistic)
+    seen = row.observations(size)
     src, column = np.nonzero(seen.sent > 0)
     listed = seen.partner is not None
     dst = np.asarray(seen.partner)[src, column].astype(np.int64) if listed else column

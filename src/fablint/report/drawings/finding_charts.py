@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from fablint.model import Finding
-from fablint.model.arrays import Codes
 from fablint.report import finding_order
 from fablint.report.drawings.plots import Plot
 from fablint.report.drawings.strips import Background, strip
 from fablint.report.survey.report_source import CellSet, ReportSource
 from fablint.text import units
-from fablint.topology.component_pairs import ComponentPairs
 
 
 def cells_of(finding: Finding, source: ReportSource) -> CellSet | None:
@@ -33,7 +31,7 @@ def strips(source: ReportSource) -> dict[int, Plot]:
         may_be_late = crossing.through is not None and units.is_rate(cell_set.row.quantity)
         background = _background(cell_set, may_be_late and cell_set.late is not None, source)
         is_of_finding = np.zeros(cell_set.cells.src.size, dtype=bool)
-        is_of_finding[crossed(crossing, cell_set, source)] = True
+        is_of_finding[source.positions_of(crossing, cell_set)] = True
         if background and (plot := strip(background, is_of_finding)):
             made[places[id(finding)]] = plot
     return made
@@ -44,27 +42,6 @@ def _background(cell_set: CellSet, is_late: bool, source: ReportSource) -> Backg
     key = f"background {cell_set.row.name} {is_late}"
     if key not in source.memo:
         late = cell_set.late[0] if is_late and cell_set.late is not None else None
-        source.memo[key] = Background.of(cell_set.row, cell_set.size, cell_set.cells, explained(cell_set, source), late)
+        source.memo[key] = Background.of(cell_set.row, cell_set.size, cell_set.cells, source.explained(cell_set), late)
     background: Background | None = source.memo[key]
     return background
-
-
-def crossed(crossing: ComponentPairs, cell_set: CellSet, source: ReportSource) -> Codes:
-    """Positions of the cells whose messages use the component of a finding."""
-    key = f"crossed {cell_set.row.name} {id(crossing)}"
-    if key not in source.memo:
-        uses = crossing.of(cell_set.cells.src, cell_set.cells.dst, source.placement.switch, cell_set.row.payload)
-        source.memo[key] = np.flatnonzero(uses)
-    return np.asarray(source.memo[key])
-
-
-def explained(cell_set: CellSet, source: ReportSource) -> Codes:
-    """(k,) for each cell the place of the first finding that explains it among those with pairs, -1: none does."""
-    key = f"explained {cell_set.row.name}"
-    if key not in source.memo:
-        place = np.full(cell_set.cells.src.size, -1, dtype=np.int32)
-        drawn = source.crossings.drawn()
-        for index in range(len(drawn) - 1, -1, -1):
-            place[crossed(drawn[index][1], cell_set, source)] = index
-        source.memo[key] = place
-    return np.asarray(source.memo[key])

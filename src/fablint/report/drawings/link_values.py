@@ -9,7 +9,6 @@ import numpy as np
 from fablint.model.arrays import Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.names import natural
-from fablint.report.drawings.finding_charts import crossed
 from fablint.report.survey.drawn_matrix import DrawnMatrix
 from fablint.report.survey.report_source import CellSet, ReportSource
 
@@ -80,7 +79,7 @@ def _own_only(cell_set: CellSet, cell: np.ndarray, link: np.ndarray, source: Rep
         if crossing is None:
             continue
         explained = np.zeros(cell_set.cells.src.size, dtype=bool)
-        explained[crossed(crossing, cell_set, source)] = True
+        explained[source.positions_of(crossing, cell_set)] = True
         kept &= ~explained[cell] | np.isin(link, sorted(links))
     return kept
 

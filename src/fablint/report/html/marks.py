@@ -11,7 +11,6 @@ import numpy as np
 from fablint.model import Finding
 from fablint.model.arrays import Codes
 from fablint.report import finding_order
-from fablint.report.drawings.finding_charts import crossed
 from fablint.report.html.link_maps import link_cells
 from fablint.report.html.packing import packed
 from fablint.report.survey.report_source import CellSet, ReportSource
@@ -82,7 +81,7 @@ def measured_of(cell_set: CellSet, source: ReportSource) -> list[tuple[Codes, bo
     """
     nothing = np.zeros(0, dtype=np.intp)
     return [
-        (crossed(mark.crossing, cell_set, source) if mark.crossing else nothing, mark.facts["hosts"])
+        (source.positions_of(mark.crossing, cell_set) if mark.crossing else nothing, mark.facts["hosts"])
         for mark in marks_of(source)
     ]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.report import finding_order
-from fablint.report.drawings.finding_charts import cells_of, crossed, explained
+from fablint.report.drawings.finding_charts import cells_of
 from fablint.report.survey.report_source import CellSet, ReportSource
 from fablint.text import units
 
@@ -35,7 +35,7 @@ def of_findings(source: ReportSource) -> dict[int, list[PairLine]]:
         cell_set = cells_of(finding, source)
         if cell_set is None:
             continue
-        crossing_cells = crossed(pairs, cell_set, source)
+        crossing_cells = source.positions_of(pairs, cell_set)
         crossing_cells = crossing_cells[np.isfinite(cell_set.cells.residual[crossing_cells])]
         slowest = crossing_cells[np.argsort(-cell_set.cells.residual[crossing_cells], kind="stable")[:OF_A_FINDING]]
         if slowest.size:
@@ -64,7 +64,7 @@ def repeated(cell_set: CellSet, source: ReportSource) -> list[tuple[int, int, fl
         return []
     limit = max(_BEYOND * fit.noise if np.isfinite(fit.noise) else 0.0, _LEAST)
     key = cells.src.astype(np.int64) * source.run.ranks + cells.dst
-    is_left = (explained(cell_set, source) < 0) & np.isfinite(cells.residual)
+    is_left = (source.explained(cell_set) < 0) & np.isfinite(cells.residual)
     slow_pairs, times = np.unique(key[is_left & (cells.residual > limit)], return_counts=True)
     left = np.flatnonzero(is_left & np.isin(key, slow_pairs[times > 1]))
     if not left.size:

@@ -16,7 +16,6 @@ from reportlab.platypus import CondPageBreak, KeepTogether, SimpleDocTemplate, S
 from fablint.model import Diagnosis, Fit, Placement, Row, Run, State
 from fablint.report import finding_order, run_facts, scopes, summary
 from fablint.report.canvas.fonts import REGULAR, fitted, printable
-from fablint.report.conditions import conditions
 from fablint.report.coverage_words import coverage_of_fabric
 from fablint.report.drawings import finding_charts
 from fablint.report.drawings.curves import curve
@@ -27,7 +26,7 @@ from fablint.report.drawings.topology_drawing import drawing
 from fablint.report.pdf.page_layout import MARGIN, banner, paragraph, table
 from fablint.report.pdf.pdf_figures import histogram_figure, matrix_figure, plot_figure, topology_figure
 from fablint.report.survey.drawn_matrix import drawn_matrix
-from fablint.report.survey.report_source import ReportSource
+from fablint.report.survey.report_source import ReportSource, drawn_rows
 from fablint.report.survey.row_survey import OutlierPair, SizeSurvey, counted, survey
 from fablint.report.survey.size_lines import FEWEST_PAIRS, SizeLine, size_line
 from fablint.report.tables.transports import cells as transport_cells, heading as transport_heading, rma_words
@@ -46,12 +45,6 @@ _FINDING_SHARES = (1.35, 1.75, 2.0, 3.9)  # widths of the columns: a state is on
 def pdf_report(run: Run, diagnosis: Diagnosis) -> bytes:
     """Return the report as the bytes of a PDF file. Reads the matrices of the run in blocks."""
     return _Report(run, diagnosis).render()
-
-
-def drawn_rows(run: Run) -> list[Row]:
-    """Rows of pairs that are drawn: not those that measure pairs again, or the network as a whole."""
-    stored = [part for row in run.rows if run_facts.statistic(row) for part in conditions(row)]
-    return [row for row in stored if row.pattern != "world" and row.purpose == "measure" and not _base_of(row)]
 
 
 @dataclass(frozen=True)
@@ -282,18 +275,17 @@ class _Report:
         """Times of the slowest pairs in rows that measured pairs again, in seconds."""
         times: dict[tuple[int, int], list[float]] = {(pair.src, pair.dst): [] for pair in size_survey.worst}
         for row in self.run.rows:
-            statistic = run_facts.statistic(row)
-            repeats = _base_of(row) == size_survey.row.name or row.purpose in ("retest", "follow_up")
+            repeats = row.facts.schedule.retest_of == size_survey.row.name or row.purpose in ("retest", "follow_up")
             if (
                 not repeats
-                or statistic is None
+                or not row.statistic
                 or row.kernel != size_survey.row.kernel
                 or size_survey.size not in row.sizes
             ):
                 continue
             index = row.sizes.index(size_survey.size)
             for src, dst in times:
-                times[src, dst] += _times_of(row, f"time_{statistic}", index, OutlierPair(src, dst, 0.0, 0.0))
+                times[src, dst] += _times_of(row, index, OutlierPair(src, dst, 0.0, 0.0))
         return times
 
     def _hosts(self) -> Iterator[Any]:
@@ -339,18 +331,14 @@ def _heading(text: str) -> Iterator[Any]:
     yield paragraph(text, "heading")
 
 
-def _base_of(row: Row) -> str:
-    """Name of the row whose slowest pairs a row measured again; empty if it did not."""
-    return row.facts.schedule.retest_of
-
-
-def _times_of(row: Row, name: str, index: int, pair: OutlierPair) -> list[float]:
+def _times_of(row: Row, index: int, pair: OutlierPair) -> list[float]:
     """Times of one directed pair in a row, seconds."""
+    times = row.arrays[f"time_{row.statistic}"]
     if row.layout == "list":
         rounds = np.flatnonzero(np.asarray(row.arrays["dst"][pair.src]) == pair.dst)
-        values = np.asarray(row.arrays[name][pair.src])[rounds, index]
+        values = np.asarray(times[pair.src])[rounds, index]
     else:
-        values = np.asarray(row.arrays[name][:, pair.src, pair.dst, index])
+        values = np.asarray(times[:, pair.src, pair.dst, index])
     return [float(value) for value in values if np.isfinite(value)]
 
 

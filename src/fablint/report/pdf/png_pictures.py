@@ -19,10 +19,9 @@ from fablint.report.drawings.plots import HEIGHT, WIDTH, Plot
 from fablint.report.drawings.strips import timeline
 from fablint.report.drawings.topology_drawing import Drawing, drawing
 from fablint.report.drawings.transport_curves import transport_curves
-from fablint.report.pdf.pdf_report import drawn_rows
 from fablint.report.survey.drawn_matrix import drawn_matrix
 from fablint.report.survey.path_lengths import deviations
-from fablint.report.survey.report_source import ReportSource
+from fablint.report.survey.report_source import ReportSource, drawn_rows
 from fablint.report.survey.row_survey import survey
 from fablint.report.transport_comparison import transport_comparisons
 from fablint.text import units

@@ -11,7 +11,6 @@ import numpy as np
 
 from fablint.model import SCOPES, Fit, Placement, Row
 from fablint.model.arrays import Codes, Floats, Mask, Values
-from fablint.report import run_facts
 
 MOST_CELLS = 4_000_000  # of a matrix; of a larger one, every k-th receiver of each sender
 _BLOCK = 1 << 24  # cells that are read at a time
@@ -53,7 +52,7 @@ class MeasuredCells:
         ValueError
             The row does not have this size.
         """
-        times, index = row.arrays[f"time_{run_facts.statistic(row)}"], row.sizes.index(size)
+        times, index = row.arrays[f"time_{row.statistic}"], row.sizes.index(size)
         started = row.arrays.get("started")
         step = 1
         if row.layout == "list":

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import SCOPES, Diagnosis, Finding, Fit, Placement, Row, Run, Scope, State
+from fablint.model.arrays import Codes
 from fablint.report import finding_order, run_facts
 from fablint.report.conditions import conditions
 from fablint.report.survey.heatmap import block_side, topological_order
@@ -16,7 +17,7 @@ from fablint.report.survey.late_shares import has_late_messages, late_shares
 from fablint.report.survey.measured_cells import MeasuredCells
 from fablint.report.survey.row_survey import SizeSurvey, survey
 from fablint.text import units
-from fablint.topology.component_pairs import FindingPairs
+from fablint.topology.component_pairs import ComponentPairs, FindingPairs
 from fablint.topology.routing import Routes, routes_of
 
 MOST_RANKS = 100_000  # of a page that names all ranks, with a column of a map and a line of a table of each
@@ -157,6 +158,25 @@ class ReportSource:
         several = has_late_messages(row, self.diagnosis.topology) and cells.src.size > 0
         return CellSet(row, size, cells, late_shares(row, size, cells) if several else None)
 
+    def positions_of(self, crossing: ComponentPairs, cell_set: CellSet) -> Codes:
+        """Positions of the cells whose messages use the component of a finding."""
+        key = f"crossed {cell_set.row.name} {id(crossing)}"
+        if key not in self.memo:
+            uses = crossing.of(cell_set.cells.src, cell_set.cells.dst, self.placement.switch, cell_set.row.payload)
+            self.memo[key] = np.flatnonzero(uses)
+        return np.asarray(self.memo[key])
+
+    def explained(self, cell_set: CellSet) -> Codes:
+        """(k,) for each cell the place of the first finding that explains it among those with pairs, -1: none does."""
+        key = f"explained {cell_set.row.name}"
+        if key not in self.memo:
+            place = np.full(cell_set.cells.src.size, -1, dtype=np.int32)
+            drawn = self.crossings.drawn()
+            for index in range(len(drawn) - 1, -1, -1):
+                place[self.positions_of(drawn[index][1], cell_set)] = index
+            self.memo[key] = place
+        return np.asarray(self.memo[key])
+
 
 def _is_beyond_noise(residual: np.ndarray, fit: Fit) -> bool:
     """Tell whether the usual one of many pairs differs from the model by more than a single pair scatters."""
@@ -165,7 +185,14 @@ def _is_beyond_noise(residual: np.ndarray, fit: Fit) -> bool:
 
 def surveyed(run: Run) -> list[Row]:
     """Rows that stored times; a row measured under several conditions as one row for each."""
-    return [part for row in run.rows if run_facts.statistic(row) for part in conditions(row)]
+    return [part for row in run.rows if row.statistic for part in conditions(row)]
+
+
+def drawn_rows(run: Run) -> list[Row]:
+    """Rows of pairs that are drawn: not those that measure pairs again, or the network as a whole."""
+    return [
+        row for row in surveyed(run) if has_pairs(row) and row.purpose == "measure" and not row.facts.schedule.retest_of
+    ]
 
 
 def has_pairs(row: Row) -> bool:

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.model import SCOPES, Fit, Placement, Row, Scope
-from fablint.report import run_facts
 from fablint.report.survey.heatmap import HeatMap
 
 BLOCK_CELLS = 4_000_000  # of one block of sources, all sizes and repeats: about 400 MB at work
@@ -40,7 +39,7 @@ class OutlierPair:
 
 def blocks(row: Row) -> Iterator[Block]:
     """The row's times, a bounded number of cells at a time."""
-    values = row.arrays[f"time_{run_facts.statistic(row)}"]
+    values = row.arrays[f"time_{row.statistic}"]
     shape = values.shape if row.layout == "list" else values.shape[1:]
     repeats = 1 if row.layout == "list" else values.shape[0]
     step = max(1, BLOCK_CELLS // max(1, repeats * shape[1] * shape[2]))

@@ -37,8 +37,8 @@ from fablint.workflows.check.preflight_findings import (
 from fablint.workflows.check.request import CheckRequest, UnfitPolicy
 from fablint.workflows.check.stage_times import StageTimes
 from fablint.workflows.context import Context
+from fablint.workflows.recovery.host_exclusion import HostExclusion
 from fablint.workflows.recovery.host_triage import HostTriage
-from fablint.workflows.recovery.launch_recovery import HostExclusion
 from fablint.workflows.recovery.pair_trials import PairTrials
 from fablint.workflows.recovery.start_trials import StartTrials
 from fablint.workflows.shared_folder import refuse_unshared, refuse_unshared_engine

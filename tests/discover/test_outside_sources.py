@@ -80,9 +80,11 @@ def test_of_a_host_in_two_topologies_the_default_one_counts_and_the_other_is_nam
     "plugin",
     [
         "ring: {rings: [{ring: r1, nodes: 'n[1-2]'}]}",
-        "torus3d: {toruses: [{torus: r1, dims: {x: 2, y: 1, z: 1}, nodes: 'n[1-2]'}]}",
-        "torus3d: {toruses: [{name: r1, nodes: 'n[1-2]'}]}",
-        "torus3d: {toruses: [{name: r1, regions: [{anchor: {x: 0}, nodes: n1}, {nodes: n2}]}]}",
+        "ring: {rings: {ring: r1, nodes: 'n[1-2]'}}",
+        "torus3d: {toruses: [{name: r1, dims: {x: 2, y: 1, z: 1}, nodes: 'n[1-2]'}]}",
+        "torus3d: {toruses: {name: r1, nodes: 'n[1-2]', placements: {dims: {x: 1}, anchor_spacing: {x: 1}}}}",
+        "torus3d: {toruses: [{name: r1, regions: [{anchor: {x: 0}, nodes: n1}, {dims: {x: 1}, nodes: n2}]}]}",
+        "tree: {switches: {switch: r1, nodes: 'n[1-2]', link_speed: 1}}\n  flat: {alpha_step_rank: true}",
         "block: {block_sizes: [2], blocks: [{block: r1, nodes: 'n[1-2]'}]}",
     ],
 )
@@ -119,7 +121,8 @@ def test_a_key_of_topology_conf_that_is_not_read_is_named_with_its_line(text, ke
         "SwitchName=s0 Level=0 LinkSpeed=1 Nodes=n[1-2]\nSwitchName=s1 Level=1 Nodes=n[1-2] Switches=s0\n",
         "BlockName=b1 BlockIndex=0 Nodes=n[1-2] BlockSize=2\nAggregatedBlock=b1 BlockIndex=1 BlockSize=4\n",
         "RingName=r1 RingIndex=0 RingSize=2 Nodes=n[1-2]\n",
-        "TorusName=t1 Dims=2x1x1 Nodes=n[1-2]\n",
+        "TorusName=t1 Dims=2x1x1 Nodes=n[1-2]\n  TorusName=t1 PlacementDims=1x1x1(1) Anchors=2\n",
+        "BlockName=b1 Nodes=n[1-2]\nBlockLevels=0,1\n",
         "# Nods=n9\nBlockName=b1 Nodes=n[1-2] # Rack=5\nBlockSizes=2\n",
     ],
 )
@@ -133,11 +136,34 @@ def test_all_keys_of_slurm_are_read(text: str) -> None:
         ("tree: {switches: [{switch: s1, node: 'n[1-2]'}]}", "tree", "node"),
         ("block: {block_size: [2], blocks: [{block: b1, nodes: n1}]}", "block", "block_size"),
         ("ring: {rings: [{ring: r1, nodes: n1, weight: 3}]}", "ring", "weight"),
+        ("torus3d: {torus: [{name: r1, nodes: n1}]}", "torus3d", "torus"),
+        ("torus3d: {toruses: [{name: r1, node: n1, dims: {x: 2, y: 1, z: 1}}]}", "torus3d", "node"),
+        ("torus3d: {toruses: [{name: r1, regions: [{ancor: {x: 0}, nodes: n1}]}]}", "torus3d", "ancor"),
+        ("torus3d: {toruses: [{name: r1, nodes: n1, placements: [{dims: {X: 1}}]}]}", "torus3d", "X"),
+        ("torus3d: {toruses: [{name: r1, nodes: n1, dims: 4x4x2}]}", "torus3d", "dims"),
+        ("tree: {switches: [{switch: s1, nodes: [n1, n2]}]}", "tree", "nodes"),
+        ("tree: {switches: [s1, s2]}", "tree", "switches"),
     ],
 )
 def test_a_key_of_topology_yaml_that_is_not_read_is_named(plugin: str, kind: str, key: str) -> None:
     facts = read(f"- topology: t\n  {plugin}\n")
     assert [finding.evidence for finding in facts.findings] == [(seen.topology_yaml_key("t", kind, key),)]
+    assert set(places(facts)) <= {"n1"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "topology: t\ntree:\n  switches:\n  - switch: r1\n    nodes: n[1-2]\n",
+        "---\n  - cluster_default: true\n    topology: t\n    tree: {switches: {switch: r1, nodes: 'n[1-2]'}}\n",
+        '- "topology": "t"\n  "tree":\n    "switches":\n      - "switch": "r1"\n        "nodes": "n[1-2]"\n',
+        '[{"topology": "t", "block": {"blocks": [{"block": "r1", "nodes": "n[1-2]"}]}}]',
+        '{"topology": "t", "ring": {"rings": [{"ring": "r1", "nodes": "n[1-2]"}]}}',
+    ],
+)
+def test_forms_of_topology_yaml(text: str) -> None:
+    facts = read(text)
+    assert (places(facts), facts.findings) == ({"n1": "r1", "n2": "r1"}, ())
 
 
 # ------------------------------------------------------------------------------------------------ Slingshot

@@ -19,19 +19,37 @@ from fablint.snapshot.parsers.documents import dicts
 from fablint.text import evidence as seen
 
 _ROW = re.compile(r"^\s*(?:Switch|Block|Ring|Torus)Name\s*=", re.MULTILINE | re.IGNORECASE)
+_YAML = re.compile(r"""^[\s\-\[{]*["']?topology["']?\s*:\s""", re.MULTILINE)  # a list of topologies, or a single one
 _WORD = re.compile(r"(\w+)\s*=\s*(\S+)")
 _NAMES = ("switchname", "blockname", "ringname", "torusname")
 _LINE_KEYS = frozenset((  # of topology.conf, and of what scontrol prints
-    *_NAMES, "switches", "nodes", "linkspeed", "level", "blocksizes", "blocksize", "blockindex", "aggregatedblock",
-    "ringindex", "ringsize", "dims",
+    *_NAMES, "switches", "nodes", "linkspeed", "level", "blocksizes", "blocksize", "blocklevels", "blockindex",
+    "aggregatedblock", "ringindex", "ringsize", "dims", "placementdims", "anchors",
 ))  # fmt: skip
-_PLUGINS = {"tree": "switch", "block": "block", "ring": "ring", "torus3d": "torus"}  # and the key of a row's name
-_ABOUT = ("topology", "cluster_default")  # keys of a topology that are no plugin
-_PART_KEYS = {"tree": {"switches"}, "block": {"blocks", "block_sizes"}, "ring": {"rings"}}
-_ROW_KEYS = {
-    "tree": {"switch", "children", "nodes", "link_speed"},
-    "block": {"block", "nodes"},
-    "ring": {"ring", "nodes"},
+_ROWS = {  # of each plugin in topology.yaml: the keys of its rows and of the name of a row
+    "tree": ("switches", "switch"),
+    "block": ("blocks", "block"),
+    "ring": ("rings", "ring"),
+    "torus3d": ("toruses", "name"),
+}
+_PLACE = dict.fromkeys("xyz", str)
+# Keys of topology.yaml: a mapping has keys of its own, `str` is a single value, None is not read.
+_KEYS: Mapping[str, Any] = {
+    "topology": str,
+    "cluster_default": str,
+    "flat": None,
+    "tree": {"switches": dict.fromkeys(("switch", "children", "nodes", "link_speed"), str)},
+    "block": {"block_sizes": None, "blocks": {"block": str, "nodes": str}},
+    "ring": {"rings": {"ring": str, "nodes": str}},
+    "torus3d": {
+        "toruses": {
+            "name": str,
+            "nodes": str,
+            "dims": _PLACE,
+            "regions": {"anchor": _PLACE, "dims": _PLACE, "nodes": str},
+            "placements": {"dims": _PLACE, "anchor_seed": _PLACE, "anchor_spacing": _PLACE},
+        }
+    },
 }
 
 
@@ -66,7 +84,7 @@ class SlurmYaml:
     command: tuple[str, ...] = ()
 
     def recognises(self, text: str) -> bool:
-        return re.search(r"^-\s+topology:", text, re.MULTILINE) is not None
+        return _YAML.search(text) is not None
 
     def read(self, saved: SavedOutput) -> Facts:
         from fablint.topology.yaml_file import loads
@@ -121,36 +139,47 @@ def _rows(lines: Iterable[Mapping[str, str]]) -> Iterator[_Row]:
 
 
 def _yaml_rows(topology: Mapping[str, Any]) -> Iterator[_Row]:
-    for plugin, key in _PLUGINS.items():
-        part = topology.get(plugin)
-        lists = part.values() if isinstance(part, dict) else ()
-        for row in (row for rows in lists if isinstance(rows, list) for row in dicts(rows)):
-            below = unfold(str(row.get("children") or ""))
-            regions = dicts(row.get("regions"))  # of a torus: boxes of nodes, in place of all its nodes
-            nodes = [str(place.get("nodes") or "") for place in (row, *regions)]
-            hosts = () if below else tuple(host for names in nodes for host in unfold(names))
-            yield _Row(str(row.get(key, row.get("name", ""))), hosts, below)
+    for plugin, (rows, name) in _ROWS.items():
+        for row in (row for part in dicts(topology.get(plugin)) for row in dicts(part.get(rows))):
+            below = _names(row, "children")
+            places = (row, *dicts(row.get("regions")))  # of a torus: boxes of nodes, in place of all its nodes
+            hosts = () if below else tuple(host for place in places for host in _names(place, "nodes"))
+            yield _Row(str(row.get(name) or ""), hosts, below)
+
+
+def _names(row: Mapping[str, Any], key: str) -> tuple[str, ...]:
+    """Return the names in a node set. What is no single value is named as a key that is not read."""
+    value = row.get(key)
+    return unfold(str(value)) if _has_form(value, str) and value is not None else ()
 
 
 def _unread(topology: Mapping[str, Any], ignored: Collection[str]) -> Iterator[Finding]:
-    """Yield a finding for hosts of which another topology counts, and for each plugin that is not known."""
+    """Yield a finding for hosts of which another topology counts, and for each plugin and key that is not read."""
     name = str(topology.get("topology", ""))
     if ignored:
         yield _config(name, seen.topology_ignored(name, len(ignored)))
-    for plugin in topology:
-        if plugin not in (*_PLUGINS, *_ABOUT, "flat"):
+    for plugin, part in topology.items():
+        if plugin not in _KEYS:
             yield _config(name, seen.topology_unread(name, str(plugin)))
-    for plugin in _PART_KEYS:
-        for key in _unread_keys(topology.get(plugin), plugin):
-            yield _config(name, seen.topology_yaml_key(name, plugin, key))
+        elif plugin in _ROWS:
+            for key in sorted(set(_unread_keys(part, _KEYS[plugin]))):
+                yield _config(name, seen.topology_yaml_key(name, plugin, key))
 
 
-def _unread_keys(part: object, plugin: str) -> list[str]:
-    """Return the keys of a plugin's part, and of its rows, that are not read."""
-    entries = part if isinstance(part, dict) else {}
-    rows = [row for rows in entries.values() if isinstance(rows, list) for row in dicts(rows)]
-    unread = (entries.keys() - _PART_KEYS[plugin]) | ({key for row in rows for key in row} - _ROW_KEYS[plugin])
-    return sorted(map(str, unread))
+def _unread_keys(part: object, keys: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of a part, and of the parts in it, that Slurm does not have or whose values have another form."""
+    for key, value in (item for entry in dicts(part) for item in entry.items()):
+        if key not in keys or not _has_form(value, keys[key]):
+            yield str(key)
+        elif isinstance(keys[key], Mapping):
+            yield from _unread_keys(value, keys[key])
+
+
+def _has_form(value: object, form: object) -> bool:
+    """Tell whether a value is a single one (`str`), or a mapping or a list of mappings."""
+    if isinstance(form, Mapping):
+        return all(isinstance(item, dict) for item in (value if isinstance(value, list) else [value]))
+    return form is None or not isinstance(value, dict | list)
 
 
 def _config(name: str, evidence: EvidenceRecord) -> Finding:

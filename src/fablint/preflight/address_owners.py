@@ -29,19 +29,9 @@ class Owner(NamedTuple):
         return NicRef.of(self.host.name, self.nic)
 
 
-def of_rails(host: Host) -> Mapping[str, Sequence[Address]]:
-    """Return the addresses of each network interface of the fabric with an address."""
-    result = defaultdict(list)
-    names = {nic.name for nic in host.interfaces}
-    for address in host.inet.addresses.items:
-        if address.nic in names:
-            result[address.nic].append(address)
-    return result
-
-
 def of_rails_in_use(host: Host) -> Mapping[str, Sequence[Address]]:
     """Return the addresses of each network interface of the fabric: of IPv4, else of IPv6."""
-    result = dict(of_rails(host))
+    result = dict(host.addresses_of_interfaces)
     names = {nic.name for nic in host.interfaces} - result.keys()
     if names and not host.inet.addresses.missing:
         for address in host.inet.ipv6_addresses.items:
@@ -75,7 +65,7 @@ def _make(nic: str) -> str:
 
 
 def _first_of_each(host: Host) -> list[Address]:
-    return [addresses[0] for addresses in of_rails(host).values()]
+    return [addresses[0] for addresses in host.addresses_of_interfaces.values()]
 
 
 @dataclass(frozen=True)

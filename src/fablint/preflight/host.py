@@ -11,7 +11,7 @@ from fablint.snapshot.cards import Boards, Built, Card, accelerators_on, address
 from fablint.snapshot.counter_deltas import Delta, delta, deltas, is_same, total
 from fablint.snapshot.host_snapshot import CXI as CXI, INFINIBAND as INFINIBAND, NET as NET, Tree
 from fablint.snapshot.neighbours import CableEnd, neighbours_of, switch_ports
-from fablint.snapshot.parsers.inet import Inet
+from fablint.snapshot.parsers.inet import Address, Inet
 from fablint.snapshot.parsers.kernel_log import KernelLog
 from fablint.snapshot.parsers.lldp import Neighbour
 from fablint.snapshot.parsers.nvidia_smi import QUERY, Gpu, gpus_of
@@ -86,6 +86,16 @@ class Host:
     def inet(self) -> Inet:
         """Addresses, routes, rules and the neighbour table."""
         return Inet(self.snapshot)
+
+    @cached_property
+    def addresses_of_interfaces(self) -> Mapping[str, Sequence[Address]]:
+        """Addresses of each network interface of the fabric with an address."""
+        names = {nic.name for nic in self.interfaces}
+        result: dict[str, list[Address]] = {}
+        for address in self.inet.addresses.items:
+            if address.nic in names:
+                result.setdefault(address.nic, []).append(address)
+        return result
 
     @cached_property
     def kernel_log(self) -> KernelLog:

@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from fablint.model.host_name import HostNames
 from fablint.model.preflight_results import Result
-from fablint.preflight.address_owners import of_rails
 from fablint.preflight.check import Check, Judge
 from fablint.preflight.class_values import majority
 from fablint.preflight.fleet import Fleet
@@ -66,7 +65,7 @@ def _judged_names(answers: _Answers, others: str, check: Check, fleet: Fleet) ->
 
 
 def _reverse(host: Host, fleet: HostNames) -> Iterator[tuple[str, NameAnswer]]:
-    for nic, addresses in of_rails(host).items():
+    for nic, addresses in host.addresses_of_interfaces.items():
         for address in addresses[:1]:
             if address.text not in host.snapshot.names_of:
                 continue
@@ -89,7 +88,7 @@ DNS_REVERSE = Check(
 
 def _forward(host: Host, fleet: HostNames) -> Iterator[tuple[str, NameAnswer]]:
     addresses_of = host.snapshot.addresses_of
-    for nic, addresses in of_rails(host).items():
+    for nic, addresses in host.addresses_of_interfaces.items():
         name = host.snapshot.names_of.get(addresses[0].text)
         if name and name in addresses_of:
             yield nic, _leads(host, name, addresses[0].text in addresses_of[name])

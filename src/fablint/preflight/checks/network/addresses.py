@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fablint.model.names import plural
 from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.address_owners import of_rails
 from fablint.preflight.check import Check
 from fablint.preflight.class_values import LEAST_OTHERS, Agreement, majority
 from fablint.preflight.host import Host
@@ -21,7 +20,7 @@ from fablint.snapshot.parsers.slingshot_tlv import requested
 def _assigned(check: Check, host: Host) -> Mapping[str, Result | Sequence[Address]]:
     if host.inet.addresses.missing:
         return {"": unseen(check, host, host.inet.addresses)}
-    result = of_rails(host)
+    result = host.addresses_of_interfaces
     return {nic.name: result.get(nic.name, ()) for nic in host.interfaces}
 
 
@@ -70,7 +69,7 @@ IP_PREFIX = Check(
     rule="the network of most similar hosts, or of at least two other hosts",
     remedy="set address and prefix length as on similar hosts",
     judge=among_peers(
-        lambda _, host: {nic: addresses[0] for nic, addresses in of_rails(host).items()},
+        lambda _, host: {nic: addresses[0] for nic, addresses in host.addresses_of_interfaces.items()},
         _compared_networks,
         lambda host: host.inet.addresses.missing or "no NIC of the fabric has an address",
     ),

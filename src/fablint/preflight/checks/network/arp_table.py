@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.address_owners import of_rails
 from fablint.preflight.check import Check, Judge
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
@@ -24,7 +23,7 @@ _ABSENT = "the kernel does not show the limits, as in a container"
 
 def _arp_size(check: Check, fleet: Fleet) -> Iterator[Result]:
     numbers = sorted(
-        address.number for host in fleet.hosts for addresses in of_rails(host).values() for address in addresses
+        address.number for host in fleet.hosts for addresses in host.addresses_of_interfaces.values() for address in addresses
     )
     ipv6_total = sum(_ipv6_addresses(host) for host in fleet.hosts)
     not_examined = _not_examined(fleet)
@@ -87,7 +86,7 @@ def _needed(host: Host, numbers: Sequence[int], hosts: int, silent: int) -> int:
 
     Hosts without addresses and hosts without a snapshot are assumed to have as many NICs as this one.
     """
-    rails = of_rails(host)
+    rails = host.addresses_of_interfaces
     if not rails:
         return (hosts + silent - 1) * len(host.interfaces) ** 2
     numbers_of_host = [address.number for addresses in rails.values() for address in addresses]

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from fablint.model.names import fold
 from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.address_owners import of_rails, same_make
+from fablint.preflight.address_owners import same_make
 from fablint.preflight.check import Check, Judge
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
@@ -22,7 +22,7 @@ _Rail = tuple[list[int], dict[int, str]]  # sorted addresses of all hosts, and t
 def _route_rails(check: Check, fleet: Fleet) -> Iterator[Result]:
     rails: dict[str, dict[int, str]] = defaultdict(dict)
     for host in fleet.hosts:
-        for nic, addresses in of_rails(host).items():
+        for nic, addresses in host.addresses_of_interfaces.items():
             rails[nic].update((address.number, host.name) for address in addresses)
     sorted_rails = {nic: (sorted(owners), owners) for nic, owners in rails.items()}
     for host in fleet.hosts:
@@ -33,7 +33,7 @@ def _look(check: Check, host: Host, rails: Mapping[str, _Rail]) -> Iterator[Resu
     if host.inet.missing_tables:
         yield unseen(check, host, host.inet.missing_tables)
         return
-    addresses_of_nic = of_rails(host)
+    addresses_of_nic = host.addresses_of_interfaces
     if not addresses_of_nic or host.inet.divided:
         why = "it has virtual routers (VRF)" if addresses_of_nic else "no NIC of the fabric has an address"
         yield check.skip(host.name, "", why)
@@ -98,7 +98,7 @@ def _same_network(host: Host, address: Address, route: Route | None) -> bool:
     """Tell whether a route belongs to the same network on another rail."""
     if route is None:
         return False
-    nics = {nic for nic, addresses in of_rails(host).items() for one in addresses if one.network == address.network}
+    nics = {nic for nic, addresses in host.addresses_of_interfaces.items() for one in addresses if one.network == address.network}
     return route.prefix <= address.prefix and not route.gateway and set(route.nics) <= nics and bool(route.nics)
 
 

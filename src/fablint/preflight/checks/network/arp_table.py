@@ -23,7 +23,10 @@ _ABSENT = "the kernel does not show the limits, as in a container"
 
 def _arp_size(check: Check, fleet: Fleet) -> Iterator[Result]:
     numbers = sorted(
-        address.number for host in fleet.hosts for addresses in host.addresses_of_interfaces.values() for address in addresses
+        address.number
+        for host in fleet.hosts
+        for addresses in host.addresses_of_interfaces.values()
+        for address in addresses
     )
     ipv6_total = sum(_ipv6_addresses(host) for host in fleet.hosts)
     not_examined = _not_examined(fleet)

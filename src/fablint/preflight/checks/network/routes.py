@@ -98,7 +98,12 @@ def _same_network(host: Host, address: Address, route: Route | None) -> bool:
     """Tell whether a route belongs to the same network on another rail."""
     if route is None:
         return False
-    nics = {nic for nic, addresses in host.addresses_of_interfaces.items() for one in addresses if one.network == address.network}
+    nics = {
+        nic
+        for nic, addresses in host.addresses_of_interfaces.items()
+        for one in addresses
+        if one.network == address.network
+    }
     return route.prefix <= address.prefix and not route.gateway and set(route.nics) <= nics and bool(route.nics)
 
 

@@ -20,6 +20,7 @@ from fablint.preflight.host import Host
 Value = float | str | None
 
 TIMED_OUT = "no answer in time"
+UNREADABLE = "the output cannot be parsed"
 _TOO_LONG = "it printed more than "
 ABSENT = "absent"  # value of a setting that a host lacks
 
@@ -133,6 +134,9 @@ class Check(Rule):
         return Result(self.id, host, target, Outcome.ERROR, message)
 
     def absence(self, host: Host, target: str, absent: Absent) -> Result:
-        """Return the result for a property that is not visible: an error after a timeout, else a skip."""
+        """Return the result for a property that is not visible.
+
+        An error after a timeout or for an output that cannot be parsed, else a skip.
+        """
         why = absent if isinstance(absent, str) else absent(host)
-        return (self.error if why.endswith(TIMED_OUT) else self.skip)(host.name, target, why)
+        return (self.error if why.endswith((TIMED_OUT, UNREADABLE)) else self.skip)(host.name, target, why)

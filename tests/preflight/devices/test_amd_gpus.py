@@ -152,7 +152,7 @@ def test_files_of_the_driver_count_before_the_tools() -> None:
     assert "umc 1" in result.message
 
 
-@pytest.mark.parametrize("text", ["", "{", "[1, {}]", '{"gpu_data": 3}', '[{"gpu": "x"}]', "Traceback (most recent"])
+@pytest.mark.parametrize("text", ["", "[1, {}]", '{"gpu_data": 3}', '[{"gpu": "x"}]', "Traceback (most recent"])
 def test_damaged_outputs_name_no_gpu(text: str) -> None:
     commands = dict.fromkeys(("amd-smi-list", "amd-smi-metric", "amd-smi-bad-pages", "rocm-smi"), text)
     assert [result.outcome for result in of(GPU_RAS, host("n1", commands=commands))] == [Outcome.SKIP]

@@ -12,7 +12,7 @@ import pytest
 import tomlkit
 from fleets import FAULTS, GPU_FAULTS, Change, fleet, judged, late, made, rewritten, said, without
 from hypothesis import given, settings, strategies as st
-from preflight_help import host, nic, sysroot
+from preflight_help import host, nic, sample, sysroot
 from tuned_hosts import amd, gpu, intel
 
 from fablint.model.preflight_results import Fitness, Outcome
@@ -31,8 +31,6 @@ Makers = Sequence[Callable[[], Host]]
 # Checks whose values the fleets below do not have: they need outputs of tools that no sample has for several hosts.
 UNSEEN = {
     "ib.gid",
-    "gpu.nvlink",
-    "gpu.amd.modes",
     "host.mpi",
     "net.bond.mode",
     "pcie.bandwidth",
@@ -79,6 +77,13 @@ def with_software(count: int = 5) -> list[Host]:
     return [host(f"m{number}", files, commands=driver) for number in range(count)]
 
 
+def with_gpus() -> list[Host]:
+    """Hosts with the GPUs of samples: those of AMD of `amd-smi`, and the NVLinks of one of NVIDIA."""
+    said = {f"amd-smi-{verb}": sample(f"amd_smi/{verb}.txt") for verb in ("static", "firmware", "metric", "bad-pages")}
+    said["nvidia-smi-nvlink"] = sample("misc/nvidia-smi-nvlink-s.txt")
+    return [host(f"g{number}", nic("hsn0"), commands=said) for number in range(5)]
+
+
 def roce() -> list[Host]:
     """RoCE hosts whose flow control is set."""
     port = "/sys/class/infiniband/mlx5_0/ports/1"
@@ -98,6 +103,7 @@ RICH: Mapping[str, Callable[[], list[Host]]] = {
     "Slingshot": slingshot,
     "software": with_software,
     "RoCE": roce,
+    "GPUs of AMD and NVLinks": with_gpus,
     "a setting that all hosts share": lambda: half_speed("ndr") + half_speed("hdr"),
 }
 

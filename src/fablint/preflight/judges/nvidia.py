@@ -31,8 +31,7 @@ def per_gpu(judged: Callable[[Check, Host, Gpu], Result]) -> Judge:
         if without is not None:
             yield without
         elif not host.nvidia_gpus:
-            why = without_answer(output) if output.status else "the output cannot be parsed"
-            yield check.error(host.name, "", f"nvidia-smi: {why}")
+            yield check.error(host.name, "", f"nvidia-smi: {without_answer(output)}")
         for gpu in host.nvidia_gpus:
             yield judged(check, host, gpu)
 

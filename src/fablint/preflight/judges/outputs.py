@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from fablint.model.preflight_results import Result
-from fablint.preflight.check import Check, was_ended
+from fablint.preflight.check import UNREADABLE, Check, was_ended
 from fablint.preflight.host import Host
 from fablint.snapshot import Output
+from fablint.snapshot.parsers.documents import is_cut_off
 from fablint.snapshot.parsers.inet import Listed
 from fablint.text.sanitise import shortened
 
@@ -38,8 +39,13 @@ def instead_of(check: Check, host: str, target: str, said: Output) -> Result | N
 
 
 def without_answer(said: Output) -> str:
-    """Return why a program has no usable output: `not installed`, its first line on stderr, or its output."""
-    return shortened(said.error or (said.text if said.status else "")) or "not reported"
+    """Return why a program has no usable output: `not installed`, its first line on stderr, or its output.
+
+    The reason for an output with a beginning of JSON or XML and without its end is UNREADABLE.
+    """
+    return shortened(said.error or (said.text if said.status else "")) or (
+        UNREADABLE if is_cut_off(said.text) else "not reported"
+    )
 
 
 def unseen(check: Check, host: Host, output: Listed[Any]) -> Result:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from contextlib import suppress
 from typing import Any
 
 from fablint.snapshot.sharing import parsed
+
+_BEGIN = re.compile(r"""^\s*(?:\[\s*(?:[{\]]|\Z)|\{\s*(?:["}]|\Z)|<\?xml)""", re.MULTILINE)
+_XML_ROOT = re.compile(r"<(\w+)[\s>]")
 
 
 def documents(text: str) -> list[Any]:
@@ -25,6 +29,17 @@ def documents(text: str) -> list[Any]:
         except (ValueError, RecursionError):
             return result  # the rest is truncated
     return result
+
+
+def is_cut_off(text: str) -> bool:
+    """Tell whether a text has the beginning of a document of JSON or XML and not its end."""
+    begin = _BEGIN.search(text)
+    if begin is None:
+        return False
+    if not begin[0].endswith("xml"):
+        return not documents(text)
+    root = _XML_ROOT.search(text)
+    return root is None or not text.rstrip().endswith(f"</{root[1]}>")
 
 
 def _next_bracket(text: str, start: int) -> int:

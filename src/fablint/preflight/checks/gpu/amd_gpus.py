@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping
 
 from fablint.model.names import plural
 from fablint.model.preflight_results import Result, Severity
-from fablint.preflight.check import Check
+from fablint.preflight.check import UNREADABLE, Check
 from fablint.preflight.host import Host
 from fablint.preflight.judges import limit, uniform_settings
 from fablint.preflight.judges.uniform import Settings, SettingsComparison
 from fablint.snapshot.agent.tuning import AMD_GPUS
 from fablint.snapshot.parsers.amd_ras import BadPages, BlockErrors, bad_pages, block_errors
 from fablint.snapshot.parsers.amd_smi import AmdGpuErrors, amd_smi_errors, amd_smi_settings, rocm_smi_errors
+from fablint.snapshot.parsers.documents import is_cut_off
 from fablint.text.sanitise import shortened
 
 
@@ -46,7 +47,16 @@ def _rocm_smi(host: Host) -> Mapping[str, AmdGpuErrors]:
 _SOURCES = (_driver_errors, _amd_smi, _rocm_smi)  # the first with the errors of a GPU counts, as for its pages
 
 
+def _unread(host: Host, *verbs: str) -> Iterator[str]:
+    """Yield why an output of amd-smi is not used, for each that is cut off."""
+    for verb in verbs:
+        if is_cut_off(host.command(f"amd-smi-{verb}").text):
+            yield f"amd-smi {verb}: {UNREADABLE}"
+
+
 def _errors(check: Check, host: Host) -> Iterator[Result]:
+    for why in _unread(host, "list", "static", "metric", "bad-pages"):
+        yield check.error(host.name, "", why)
     readings = [source(host) for source in _SOURCES]
     for address in dict.fromkeys(address for reading in readings for address in reading):
         errors = [reading[address] for reading in readings if address in reading]
@@ -102,5 +112,10 @@ AMD_MODES = Check(
     what="the driver, VBIOS, partitions and firmware of every AMD GPU",
     source="at level full amd-smi static, amd-smi firmware",
     remedy="use the same partitions on all hosts (amd-smi set -C, -M); update driver and firmware",
-    judge=uniform_settings(SettingsComparison(_settings, "amd-smi, run at level full, reports no GPU")),
+    judge=uniform_settings(
+        SettingsComparison(
+            _settings,
+            lambda host: next(_unread(host, "static", "firmware"), "amd-smi, run at level full, reports no GPU"),
+        )
+    ),
 )

@@ -101,8 +101,8 @@ def _same_network(host: Host, address: Address, route: Route | None) -> bool:
     nics = {
         nic
         for nic, addresses in host.addresses_of_interfaces.items()
-        for one in addresses
-        if one.network == address.network
+        for other in addresses
+        if other.network == address.network
     }
     return route.prefix <= address.prefix and not route.gateway and set(route.nics) <= nics and bool(route.nics)
 

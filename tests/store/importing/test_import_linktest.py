@@ -130,3 +130,26 @@ def test_a_log_of_release_2_states_the_transport(line, carrier):
 def test_release_1_has_mpi_only():
     imported = read_linktest(text_of("linktest", "linktest-1.2p1-np4.stdout.txt").encode(), ())
     assert {body.facts["transport"] for body in imported.bodies} == {"mpi"}
+
+
+def steps_of_2(steps, iterations):
+    """The lines of the steps of LinkTest 2, as its log has them after its head."""
+    text, left = "", steps * iterations
+    for at in range(left):
+        left -= 1
+        figures = "min: 11.6 us ( 20.9 GiB/s) avg: 11.7 us ( 20.8 GiB/s) max: 11.8 us ( 20.7 GiB/s)"
+        text += f"Parallel Results for step {at % steps + 1}: {figures} avg. bisection bw: 83.5 GiB/s\n"
+        text += (
+            f"Timing Summary: Elapsed time: {8 * (at + 1)} ms ( 8 ms/step). Estimated time remaining for iteration: "
+        )
+        text += f"{8 * (left % steps)} ms ({left % steps} steps). Estimated total time remaining: {8 * left} ms\n"
+    return text
+
+
+@pytest.mark.parametrize("iterations", [1, 3])
+@pytest.mark.parametrize("steps", [3, 7])
+def test_a_second_log_without_its_head_is_refused(steps, iterations):
+    text = steps_of_2(steps, iterations)
+    assert len(parse_linktest(text).steps) == steps * iterations
+    with pytest.raises(UsageError, match="a second run of LinkTest"):
+        parse_linktest(text * 2)

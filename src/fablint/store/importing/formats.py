@@ -37,8 +37,15 @@ from fablint.store.importing import (
 )
 from fablint.store.importing.cells import Imported
 from fablint.store.importing.job_maps import job_hosts
-from fablint.store.importing.launcher_text import LABELS, as_plain, by_source, has_figures, is_noise
-from fablint.store.importing.lines import text_of
+from fablint.store.importing.launcher_text import (
+    LABELS,
+    as_plain,
+    by_source,
+    has_figures,
+    is_mostly_figures,
+    is_noise,
+)
+from fablint.store.importing.lines import numbered, text_of
 
 HEAD = 1 << 20  # bytes; a file whose format is not recognised in them is not read any further
 HEAD_OF_PAGE = 16 << 20  # bytes of an HTML page, whose scripts may come before its data
@@ -142,10 +149,9 @@ def _read(packed: BufferedReader, hosts: Sequence[str]) -> Imported:
         problem = f"{largest >> 20} MiB exceed the largest file that is read ({LARGEST >> 20} MiB)"
         raise UsageError(problem, "split it")
     data = data if form.binary else as_plain(data)
-    imported = form.read(_without(labels, data), hosts or (() if form.binary else job_hosts(text_of(start))))
-    if form.binary:
-        return imported
-    return _without_noise(imported, imported.rows or sum(1 for line in data.split(b"\n") if line.strip()))
+    plain = _without(labels, data)
+    imported = form.read(plain, hosts or (() if form.binary else job_hosts(text_of(start))))
+    return imported if form.binary else _without_noise(imported, plain)
 
 
 def _without(labels: Sequence[re.Pattern[bytes]], data: bytes) -> bytes:
@@ -154,16 +160,21 @@ def _without(labels: Sequence[re.Pattern[bytes]], data: bytes) -> bytes:
     return data
 
 
-def _without_noise(imported: Imported, lines: int) -> Imported:
+def _without_noise(imported: Imported, data: bytes) -> Imported:
     """Leave out what launchers and libraries print; figures that cannot be read make the file incomplete.
 
     These are rows of numbers that are part of no table, lines that name no pair, and lines without a usable figure if
-    most of the `lines` are.
+    they are most of the lines with figures. Headings are none of these.
     """
     kept = [line for line in imported.left_out if not (line.is_foreign and is_noise(line.text))]
     rows = sum(line.is_foreign and has_figures(line.text) for line in kept)
-    useless = len({line.line for line in kept if line.line and not line.is_foreign})
-    most = 2 * useless > lines - sum(line.is_foreign for line in imported.left_out)
+    left_out, foreign = ({line.line for line in kept if line.is_foreign is foreign} for foreign in (False, True))
+    if imported.rows:
+        lines, useless = imported.rows, len(left_out - {0})
+    else:
+        places = {number for number, line in numbered(text_of(data)) if is_mostly_figures(line)} - foreign
+        lines, useless = len(places), len(left_out & places)
+    most = 2 * useless > lines
     reasons = (
         imported.missing,
         f"{plural(rows, 'row')} of figures cannot be read" if rows else "",

@@ -91,3 +91,10 @@ def has_figures(line: str) -> bool:
     """Return whether a line is a row of numbers: of a table, or of what is left of one."""
     words = line.split()
     return len(words) > 1 and all(map(_NUMERIC.fullmatch, words))
+
+
+def is_mostly_figures(line: str) -> bool:
+    """Return whether a line is a row of a table: numbers, and fewer words than numbers. Comments are none."""
+    words = line.split()
+    numbers = sum(_NUMERIC.fullmatch(word) is not None for word in words)
+    return 2 * numbers >= max(len(words), 2) and not words[0].startswith("#")

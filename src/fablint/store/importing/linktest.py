@@ -5,6 +5,7 @@ LinkTest 1.x divides by 2^20 and prints MB/s; 2.x says GiB/s. Both are returned 
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -33,6 +34,7 @@ _SLOW = re.compile(
 _FACT = re.compile(r"linktest: ([^:]+): +(.*\S)")
 _MODE = re.compile(rf"(?:linktest: )?{LINKTEST_MODE}: *(\w+)", re.IGNORECASE)
 _TIMING = re.compile(rf"Timing Summary: Elapsed time: *{_TIME}")
+_REMAINING = re.compile(rf"Timing Summary: .*\( *{_TIME}/step\).*Estimated total time remaining: *{_TIME}")
 _CHATTER = re.compile(
     r"Starting Test of all connections|PE[0-9]+: psum=|\.\.\. after getpartner|PE\[[0-9]+\] disp|"
     r"[0-9]+: starting collect for stride|linktest_output_sion|OUTPUT: writing"
@@ -115,6 +117,7 @@ class _Reader:
     timings: dict[str, float] = field(default_factory=dict)
     foreign: list[Foreign] = field(default_factory=list)
     hosts: dict[int, str] = field(default_factory=dict)
+    remaining: float = math.inf  # steps of all iterations that the last timing summary of 2.x expects
     serial: int | None = None  # the serial step of 1.x whose pairs are being listed
 
     def take(self, number: int, line: str) -> None:
@@ -130,10 +133,14 @@ class _Reader:
     def _begins_again(self, line: str) -> bool:
         """Tell whether a line of the head of a run follows figures, and says again what the head before them said.
 
-        Steps say nothing: one run of 2.x has the same steps in each of its iterations.
+        Steps say nothing, since one run of 2.x has the same in each of its iterations; but fewer and fewer remain.
         """
         if not (self.steps or self.pairs or self.results):
             return False
+        if remaining := _REMAINING.match(line):
+            step, total = (float(remaining[at]) * _SECONDS[remaining[at + 1]] for at in (1, 3))
+            before, self.remaining = self.remaining, round(total / step) if step > 0 else self.remaining
+            return self.remaining > before
         fact, task, mark = _FACT.match(line), _TASK.match(line), _MARK.match(line)
         return bool(
             (fact and fact[1].strip() in self.facts)

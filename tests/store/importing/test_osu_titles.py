@@ -99,3 +99,33 @@ def test_other_sizes_of_another_command_are_complete(tmp_path: Path) -> None:
 def test_a_table_alone_without_figures_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no figures"):
         written(tmp_path, HEADING)
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        ("Test n1 n2 10:00:00", "Test n1 n3 10:00:20"),
+        ("Mon May  1 10:00:00 UTC 2023 n1 n2", "Mon May  1 10:00:20 UTC 2023 n1 n3"),
+        ("2026-11-03T10:00:00Z pair n1 n2", "2026-11-03T10:00:20Z pair n1 n3"),
+        ("n1 -> n2 at 10:00:00 AM", "n1 -> n3 at 10:00:20 AM"),
+    ],
+)
+def test_a_time_in_a_heading_hides_nothing_else(tmp_path: Path, first: str, second: str) -> None:
+    assert len(written(tmp_path, f"{first}\n{WHOLE}{second}\n{WHOLE}").rows) == 2
+    assert len(written(tmp_path, f"{first}\n{WHOLE}{second.replace('n3', 'n2')}\n{WHOLE}").rows) == 1
+
+
+@pytest.mark.parametrize("pair", ["n1, n3", "n1 ,n3", "10.0.0.1,10.0.0.3", "1n,3n"])
+def test_lines_of_pairs_with_blanks_and_addresses(tmp_path: Path, pair: str) -> None:
+    run = written(tmp_path, f"a1,a2\n{WHOLE}{pair}\n{WHOLE}")
+    assert (run.state, [*run.rank_host]) == (
+        "complete",
+        list(dict.fromkeys(["a1", "a2", *pair.replace(" ", "").split(",")])),
+    )
+
+
+@pytest.mark.parametrize("line", ["1 3", "2  7.5"])
+def test_numbers_between_tables_are_no_row_of_the_table_above(tmp_path: Path, line: str) -> None:
+    run = written(tmp_path, f"{WHOLE}{line}\n{WHOLE}")
+    assert run.state == "interrupted"
+    assert times_of(run.rows[0]) == pytest.approx([1.5e-6, 1.6e-6] * 2)

@@ -17,7 +17,12 @@ _REPEAT = re.compile(
     r"\b(run|iter|iteration|trial|rep|repeat|repetition|round|attempt|pass|try|loop)\b[ #:=]*\d+(?: *(?:of|/) *\d+)?",
     re.IGNORECASE,
 )
-_TIME = re.compile(r"\b\d{1,2}:\d{2}:\d{2}\b|\b\d+(?:\.\d+)? ?(?:s|sec|seconds|ms)\b")
+_DURATION = re.compile(r"\b\d+(?:\.\d+)? ?(?:s|sec|seconds|ms)\b")
+_CLOCK = r"\d{1,2}:\d{2}:\d{2}(?:[.,]\d+)?(?: ?[AP]M)?(?: ?(?:Z|[+-]\d{2}:?\d{2}|[A-Z]{3,4}\b))?"
+_DAY = r"(?:[A-Z][a-z]{2} +\d{1,2}|\d{1,2}\.? +[A-Z][a-z]{2}(?: +\d{4})?)"
+_TIME = re.compile(
+    rf"\b(?:\d{{4}}-\d{{2}}-\d{{2}}[T ])?{_CLOCK}|(?:\b[A-Z][a-z]{{2}},? +)?\b{_DAY},? +{_CLOCK}(?: +\d{{4}})?"
+)
 _MOST_LINES, _MOST_LETTERS = 4, 120
 
 
@@ -30,8 +35,8 @@ class Captions:
 
     def take(self, line: str, *, is_command: bool = False) -> None:
         """Take a line that is not part of a table; what launchers and libraries print is skipped."""
-        text = _REPEAT.sub(r"\1", line if is_command else _RULES.sub("", line.strip())).strip()
-        is_other = is_noise(line) or has_figures(text) or _TIME.search(text) or not re.search("[A-Za-z]", text)
+        text = _REPEAT.sub(r"\1", line if is_command else _RULES.sub("", _TIME.sub("", line.strip()))).strip()
+        is_other = is_noise(line) or has_figures(text) or _DURATION.search(text) or not re.search("[A-Za-z]", text)
         if is_command:
             self._command = text
         elif text and not is_other:

@@ -16,35 +16,46 @@ _DATE = rb"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]"
 _TAG = rb"\[[\w.@,-]*[0-9]+,[0-9]+\](?:\[[^\]\n]*\])?<std(?:out|err|diag)>: ?"
 
 # Labels at the start of a line, those that no data resemble first.
+_LABELS = (
+    # Open MPI, PRRTE: [1,0]<stdout>:  [prterun-n1-42@1,0]<stdout>:  [1,0][n1:42]<stderr>:  Tue Nov  3 ...<stdout>:
+    rb"[^<>\n]{0,200}<std(?:out|err|diag)>: ?",
+    # kubectl logs --timestamps, ts, files of containers
+    rb"(?:%s)?%s(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?[ \t](?:std(?:out|err) [FP] )?" % (_DATE, _CLOCK),
+    rb"(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ 0-9][0-9] %s(?: [0-9]{4})?:? " % _CLOCK,  # ts, syslog
+    rb"[A-Za-z0-9][\w.-]* [\w./-]+\[[0-9]+\]: ",  # journalctl, syslog: host, program, process
+    rb"\[[^\]\n]{1,200}\]:? ?",  # rank, host, time: mpiexec -l of Hydra, mpirun_rsh, kubectl logs --prefix
+    rb"\([0-9]+\)[: ] ?",
+    rb" *[0-9]+: ?",  # srun -l
+    rb"[A-Za-z0-9][\w.-]* [0-9]+: ",  # mpiexec -l of PALS: host, rank
+    rb"[A-Za-z0-9][\w.-]* *[|>] ?",  # docker compose
+    rb"[A-Za-z0-9][\w.-]*: ?",  # pdsh, clush: host
+    rb"[0-9]+:[A-Za-z][\w.-]* ",  # `-prepend-pattern '%r:%h '`
+    rb"(?:> ?)+",  # of a mail
+    rb"[ \t]+",
+)
 LABELS = tuple(
-    re.compile(rb"(?m)^" + pattern)
-    for pattern in (
-        # Open MPI, PRRTE: [1,0]<stdout>:  [prterun-n1-42@1,0]<stdout>:  [1,0][n1:42]<stderr>:  Tue Nov  3 ...<stdout>:
-        rb"[^<>\n]{0,200}<std(?:out|err|diag)>: ?|" + _TAG,  # also where a line was written in pieces
-        _DATE + _CLOCK + rb"(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?[ \t]",  # kubectl logs --timestamps, ts
-        rb"(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ 0-9][0-9] " + _CLOCK + rb"(?: [0-9]{4})?:? ",  # ts, syslog
-        rb"\[(?:pod|container)/[^\]\n]*\] ",  # kubectl logs --prefix
-        rb"[A-Za-z0-9][\w.-]* [\w./-]+\[[0-9]+\]: ",  # journalctl, syslog: host, program, process
-        rb"\[[0-9]+(?:@[\w.-]+)?\]:? ?",  # mpiexec -l of Hydra and Intel MPI, `-prepend-pattern '[%r@%h] '`, mpirun_rsh
-        rb" *[0-9]+: ?",  # srun -l
-        rb"[A-Za-z0-9][\w.-]* [0-9]+: ",  # mpiexec -l of PALS: host, rank
-        rb"[A-Za-z0-9][\w.-]* +\| ",  # docker compose
-        rb"[A-Za-z0-9][\w.-]*: ?",  # pdsh, clush: host
-    )
+    # a tag of Open MPI may also be within a line that was written in pieces
+    re.compile(rb"(?m)^" + label + (b"|" + _TAG if label is _LABELS[0] else b""))
+    for label in _LABELS
 )
 
 _SOURCE = re.compile(
     rb"(?<=,)[0-9]+(?=\])|^[A-Za-z0-9][\w.-]*(?= [\w./-]+\[[0-9]+\]: )"
 )  # rank of a tag, host of a log
-_CLOCKS = LABELS[1:3]
+_TIMES = re.compile(  # they differ from line to line
+    _DATE + rb"|" + _CLOCK + rb"(?:[.,][0-9]+)?(?:Z|[+-][0-9:]{4,6})?|\b[0-9]{9,}(?:\.[0-9]+)?|\b[0-9]{4}\b"
+    rb"|(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ 0-9][0-9] |\bstd(?:out|err) [FP]\b"
+)
 _TERMINAL = re.compile(rb"\x1b\[[0-9;?]*[ -/]*[@-~]")  # colours and movements of the cursor
 
 
 def as_plain(data: bytes) -> bytes:
-    """Return a text as the program wrote it: UTF-8, without the colours of a terminal."""
+    """Return a text as the program wrote it: UTF-8, without the colours of a terminal and the blanks of a web page."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         data = data.decode("utf-16", errors="replace").encode()
-    return _TERMINAL.sub(b"", data)
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    return _TERMINAL.sub(b"", data).replace("\N{NO-BREAK SPACE}".encode(), b" ")
 
 
 def by_source(labels: Sequence[re.Pattern[bytes]], data: bytes) -> Mapping[bytes, bytes]:
@@ -55,15 +66,16 @@ def by_source(labels: Sequence[re.Pattern[bytes]], data: bytes) -> Mapping[bytes
         for label in labels:
             if match := label.match(rest):
                 rest = rest[match.end() :]
-                names += [] if label in _CLOCKS else [_source(match[0])]
-        if names:
+                names += [_source(match[0])]
+        if any(names):
             lines.setdefault(b" ".join(names), []).append(rest)
     return {source: b"\n".join(each) for source, each in lines.items()}
 
 
 def _source(label: bytes) -> bytes:
+    """Return the rank, host or container that a label names; empty where it is a time or a mark."""
     match = _SOURCE.search(label)
-    return match[0] if match else label.strip(b" :|")
+    return match[0] if match else _TIMES.sub(b"", label).strip(b" \t:|>[]()")
 
 
 _NOISE = re.compile(

@@ -15,7 +15,8 @@ from fablint.errors import UsageError
 from fablint.store.importing.captions import Captions
 from fablint.store.importing.lines import INTEGER, NUMBER, Foreign, figure, numbered
 
-_HOSTS = re.compile(r"([A-Za-z][\w.-]*),([A-Za-z][\w.-]*)$")
+_HOST = r"((?=[\w.-]*[A-Za-z]|(?:[0-9]+\.){3}[0-9])[A-Za-z0-9][\w.-]*)"
+_HOSTS = re.compile(rf"{_HOST} *, *{_HOST}$")
 _TITLE = re.compile(r"# ((?:OSU MPI|OSU |fablint [a-z]).*?)(?: +\(?(?:v|Version )([0-9][\w.+-]*)\)?)?$")
 _FACT = re.compile(r"# ([A-Z][A-Za-z ]*[a-z]): (.+?)\.? *$")
 _STATED = (  # by the programs
@@ -318,10 +319,15 @@ class _Reader:
         if self.open is None or not self.open.columns or not _ROW.match(line):
             return False
         row, rows = _row(number, line.split(), self.open.columns), self.open.rows
-        if row is None or (rows and len(row.values) != len(rows[0].values)):
+        if row is None or (rows and (len(row.values) != len(rows[0].values) or not _follows(row, rows[-1]))):
             return False
         rows.append(row)
         return True
+
+
+def _follows(row: OsuRow, last: OsuRow) -> bool:
+    """Tell whether a row may stand below another in a table: its message is longer."""
+    return row.size is None or last.size is None or row.size > last.size
 
 
 def _row(number: int, words: list[str], columns: tuple[str, ...]) -> OsuRow | None:

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from import_cases import NCCL_END, NCCL_HEAD, times_of, written
+from import_cases import FAULTY, NCCL_END, NCCL_HEAD, text_of, times_of, written
 
 from fablint.errors import UsageError
 from fablint.store import import_run
@@ -100,3 +100,10 @@ def test_other_ranks_and_times_are_no_programs(tmp_path: Path) -> None:
     dated = "".join(f"2026-11-03T10:00:0{at}Z n1 osu_bw[{4711 + at}]: {line}\n" for at, line in enumerate(lines * 2))
     assert len(times_of(written(tmp_path, dated).rows[0])) == 4
     assert by_source(LABELS[:3], b"[1,0]<stdout>:a\n[1,1]<stderr>:b\n[1,0]<stderr>:c\nd") == {b"0": b"a\nc", b"1": b"b"}
+
+
+@pytest.mark.parametrize("blanks", [" ", "    ", "\t\t"])
+def test_blanks_for_the_tabs_of_mpigraph(tmp_path: Path, blanks: str) -> None:
+    text = text_of("mpigraph", FAULTY.name)
+    tabs, spaced = (written(tmp_path, text.replace("\t", separator)) for separator in ("\t", blanks))
+    assert (times_of(spaced.rows[0]), spaced.rank_host) == (times_of(tabs.rows[0]), tabs.rank_host)

@@ -22,18 +22,18 @@ from fablint.store.importing.cells import (
 )
 from fablint.store.importing.lines import INTEGER, Foreign, figures, marked, numbered, second_of, text_of
 
-MARK = marked(rb"START mpiGraph v|(?:Send|Recv) *\t\S+:[0-9]+ *\t")
+MARK = marked(rb"START mpiGraph v|(?:Send|Recv)[ \t]+\S+:[0-9]+[ \t]")
 
 SMALL = 1 << 20  # cells of a matrix that is allocated however incomplete the text is
 FEWEST = 4  # a larger matrix has at most so many cells per character of the text: a 24th of it must be present
 
 _MIB = 2.0**20
-_FACT = re.compile(rf"(MsgSize|Times|Window|Procs)\t({INTEGER})$")
+_FACT = re.compile(rf"(MsgSize|Times|Window|Procs)\s+({INTEGER})$")
 _FACT_OF_FORK = re.compile(rf"(Msg Size|Iterations|Window Size): ({INTEGER})(?: Bytes)?$")
 _NAME_OF_FORK = {"Msg Size": "MsgSize", "Iterations": "Times", "Window Size": "Window"}
 _START = re.compile(r"START mpiGraph v(\S+)")
 _PASSED = re.compile(
-    r"[0-9]+ of [0-9]+ \(.*%\)|Gathering results|(?:Send|Recv) (?:max|avg|min)(?:\t|: ).*|Procs: [0-9]+|END mpiGraph"
+    r"[0-9]+ of [0-9]+ \(.*%\)|Gathering results|(?:Send|Recv) (?:max|avg|min)(?:\s|: ).*|Procs: [0-9]+|END mpiGraph"
 )
 
 
@@ -89,14 +89,14 @@ def parse_mpigraph(text: str) -> MpigraphText:
 
 
 def _header(line: str) -> tuple[str, tuple[str, ...]] | None:
-    word, *names = _columns(line)
+    word, *names = _columns(line) or [""]
     is_header = word in ("Send", "Recv") and names and all(re.fullmatch(r"\S+:[0-9]+", name) for name in names)
     return (word, tuple(names)) if is_header and len(set(names)) == len(names) else None
 
 
 def _row(table: Floats, names: Sequence[str], line: str) -> bool:
     """Write a row of the matrix to `table`; return whether the line is such a row."""
-    first, *words = _columns(line)
+    first, *words = _columns(line) or [""]
     name, _, direction = first.partition(" ")
     direction = direction.strip()
     if direction not in ("to", "from") or name not in names or len(words) != len(names):
@@ -109,7 +109,9 @@ def _row(table: Floats, names: Sequence[str], line: str) -> bool:
 
 
 def _columns(line: str) -> list[str]:
-    return [word.strip() for word in line.rstrip("\t ").split("\t")]
+    """Return the columns of a line; a terminal prints blanks for tabs."""
+    words = line.split()
+    return [" ".join(words[:2]), *words[2:]] if words[1:2] in (["to"], ["from"]) else words
 
 
 def _fact(parsed: MpigraphText, line: str) -> bool:

@@ -37,6 +37,7 @@ _NAMED = re.compile(r"# (?:Collective test starting: |Running |)(\w+)_perf\b")
 _PROGRAM = re.compile(r"(?:^|[\s/])(\w+)_perf(?:\s|$)")  # of a command line
 _HEADING = re.compile(r"# +((?:size +count|bytes +N) +type .*)")
 _WRONG = re.compile(r"(?:#| ) *Out of bounds values *: *([0-9]+) (OK|FAILED)")
+_BELOW = "the figure is below the limit that the caller has set"
 _END = re.compile(r"(?:#| ) *Avg bus bandwidth")
 _OLD = {"bytes": "size", "N": "count", "op": "redop", "res": "error"}  # names of columns until 2018
 _UNITS = (1.0, 1e3)  # microseconds: of a time, which was in ms until 2018
@@ -98,6 +99,7 @@ class NcclText:
     tables: int = 0
     ended: int = 0
     foreign: list[Foreign] = field(default_factory=list)
+    below: list[Foreign] = field(default_factory=list)  # a mean bandwidth that fails NCCL_TESTS_MIN_BW
     named: list[str] = field(default_factory=list)  # programs in its headings
     started: list[str] = field(default_factory=list)  # programs in command lines
     command: str = ""  # the last command line above the table
@@ -199,6 +201,7 @@ def _heading(parsed: NcclText, number: int, line: str) -> Iterator[str]:
         parsed.wrong = (parsed.wrong or 0) + int(wrong[1])
     elif _END.match(line):
         parsed.ended += 1
+        parsed.below += [Foreign(number, line)] if line.endswith("FAILED") else []
     elif name := _NAMED.match(line):
         yield name[1]
 
@@ -322,7 +325,9 @@ def imported_of(runs: Sequence[NcclText], hosts: Sequence[str]) -> Imported:
         tool="nccl-tests",
         rank_names=tuple(ranks),
         bodies=tuple(bodies),
-        left_out=tuple(line for run in runs for line in (*left_out(run.foreign), *_unknown(run))),
+        left_out=tuple(
+            line for run in runs for line in (*left_out(run.foreign), *left_out(run.below, _BELOW), *_unknown(run))
+        ),
         missing=("its end is missing" if len(runs) == 1 else f"the end of {plural(len(lacking), 'run')} is missing")
         if lacking
         else "",

@@ -85,7 +85,7 @@ def _first_reason(imported: Imported) -> str:
     """Reason of the first line that was skipped because of its contents."""
     reasons = [line for line in imported.left_out if not line.is_foreign] or list(imported.left_out)
     if not reasons:
-        return "it has no measured pair"
+        return imported.missing or "it has no measured pair"
     line, text, why = reasons[0].line, reasons[0].text[:60], reasons[0].why
     return f"{f'line {line}' if line else 'the file'}, '{text}': {why}"
 

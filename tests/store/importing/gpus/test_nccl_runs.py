@@ -186,3 +186,13 @@ def test_runs_that_name_no_hosts(tmp_path: Path) -> None:
     assert written(tmp_path, text, text, hosts=["a", "b"]).hosts == ["a", "b"]
     with pytest.raises(UsageError, match="the file names its hosts"):
         written(tmp_path, one_run("n1", "n2"), hosts=["a", "b"])
+
+
+@pytest.mark.parametrize(("verdict", "lines"), [("FAILED", 1), ("OK", 0), ("", 0)])
+def test_a_mean_below_the_limit_of_the_caller_is_named(tmp_path: Path, verdict: str, lines: int) -> None:
+    path = tmp_path / "output.txt"
+    path.write_text(one_run("n1", "n2", end=END.replace(": 1.0", f": 1.0 {verdict}")))
+    run = import_run([path])
+    assert run.facts.imported is not None
+    assert (run.state, len(run.facts.imported.lines_left_out)) == ("complete", lines)
+    assert all("limit" in line.why for line in run.facts.imported.lines_left_out)

@@ -15,7 +15,7 @@ from fablint.preflight.checks.host.frequency import LOG_THROTTLE
 from fablint.preflight.checks.host.hardware_log import LOG_SLOT
 from fablint.preflight.checks.network.network_log import LOG_NIC
 from fablint.snapshot.host_snapshot import Output
-from fablint.snapshot.parsers import amd_gpu_messages, driver_messages, slot_messages
+from fablint.snapshot.parsers import accelerator_messages, amd_gpu_messages, driver_messages, slot_messages
 from fablint.snapshot.parsers.kernel_log import Line, Pattern, RecoveryPattern, line_of
 from pinned import pinned_by
 
@@ -46,7 +46,7 @@ def test_lines_of_drivers(check: Check, result: str, line: str) -> None:
     ("name", "patterns"),
     [
         ("nics", driver_messages.EVENTS),
-        ("gpus", amd_gpu_messages.EVENTS),
+        ("gpus", amd_gpu_messages.EVENTS + accelerator_messages.EVENTS),
         ("slots", slot_messages.EVENTS),
     ],
 )
@@ -58,6 +58,23 @@ def test_every_pattern_has_a_line(name: str, patterns: tuple[Pattern, ...]) -> N
 
 AMD = "amdgpu 0000:68:00.0: amdgpu: "
 ENDED = [
+    (
+        LOG_GPU,
+        "xe 0000:29:00.0: [drm] *ERROR* CRITICAL: Xe has declared device 0000:29:00.0 as wedged.",
+        "[drm] Initialized xe 1.1.0 for 0000:29:00.0 on minor 1",
+    ),
+    (
+        LOG_GPU,
+        "accel accel3: Device heartbeat failed! PCI link is healthy",
+        "accel accel3: Successfully finished resetting the 0000:19:00.0 device",
+    ),
+    (LOG_NIC, "ionic 0000:24:00.0: FW heartbeat stalled at 71", "ionic 0000:24:00.0: FW heartbeat restored at 72"),
+    (LOG_NIC, "ionic 0000:24:00.0: FW Up: LIFs restart failed", "ionic 0000:24:00.0: FW Up: LIFs restarted"),
+    (
+        LOG_SLOT,
+        "pcieport 0000:64:01.0: AER: device recovery failed",
+        "pcieport 0000:64:01.0: AER: device recovery successful",
+    ),
     (LOG_GPU, AMD + "1 uncorrectable hardware errors detected in umc block", AMD + "GPU reset(1) succeeded!"),
     (LOG_GPU, AMD + "ring gfx timeout, signaled seq=3, emitted seq=4", AMD + "GPU reset(1) succeeded!"),
     (

@@ -1,7 +1,7 @@
 """Kernel log lines in which NIC drivers report failures and recoveries: one table per driver.
 
 The texts are those of the sources of Linux 4.4 to 6.18 (drivers/net/ethernet/{mellanox/mlx5,broadcom/bnxt,intel/ice,
-amazon/ena,google/gve}, drivers/infiniband/hw/{bnxt_re,irdma,efa,hfi1}, drivers/infiniband/ulp/ipoib,
+amazon/ena,google/gve,pensando/ionic}, drivers/infiniband/hw/{bnxt_re,irdma,efa,hfi1}, drivers/infiniband/ulp/ipoib,
 drivers/infiniband/core, net/sched/sch_generic.c). Few drivers report a recovery explicitly: after a reset or a reload
 the driver reports that the link is up. `cxi_ss1` has a parser of its own, since its messages name the class of an
 error.
@@ -189,6 +189,19 @@ GVE = DriverMessages(
     (RecoveryPattern("Device link is up", rf"{_G}.*Device link is up", (_NO_ANSWER, _REBUILD)),),
 )
 
+_P = rf"ionic {BDF}"
+IONIC = DriverMessages(
+    (
+        Pattern("FW heartbeat stalled", rf"{_P}: FW heartbeat stalled at ", Grade.WARN, _NO_ANSWER),
+        Pattern("DEVCMD ", rf"{_P}: DEVCMD .*\) timeout after ", Grade.WARN, _NO_ANSWER),
+        Pattern("LIFs restart failed", rf"{_P}: FW Up: LIFs restart failed", Grade.FAIL, _REBUILD),
+    ),
+    (
+        RecoveryPattern("FW heartbeat restored", rf"{_P}: FW heartbeat restored at ", (_NO_ANSWER,)),
+        RecoveryPattern("LIFs restarted", rf"{_P}: FW Up: LIFs restarted", (_NO_ANSWER, _REBUILD)),
+    ),
+)
+
 _H = rf"hfi1 {BDF}: "
 _HFI1_STATES = (_DISABLED, _FIRMWARE_LOST, _NO_ANSWER, STALLED, _CABLE, _POWER)
 HFI1 = DriverMessages(
@@ -229,6 +242,6 @@ KERNEL = DriverMessages(
     (RecoveryPattern(": NIC Link is ", rf"{INTERFACE}: NIC Link is [Uu]p\b", (STALLED,)),),
 )
 
-DRIVERS = (MLX5, BNXT_EN, BNXT_RE, ICE, IRDMA, ENA, EFA, GVE, HFI1, KERNEL)
+DRIVERS = (MLX5, BNXT_EN, BNXT_RE, ICE, IRDMA, ENA, EFA, GVE, IONIC, HFI1, KERNEL)
 EVENTS = tuple(pattern for driver in DRIVERS for pattern in driver.events)
 ENDINGS = tuple(pattern for driver in DRIVERS for pattern in driver.endings)

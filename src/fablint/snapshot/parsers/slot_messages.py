@@ -1,6 +1,6 @@
 """Kernel log lines about slots and bridges: devices that were lost or contained, accesses that an IOMMU refused.
 
-The texts are those of the sources of Linux 4.4 to 6.18 (drivers/pci/hotplug/pciehp_*.c, drivers/pci/pcie/dpc.c,
+The texts are those of the sources of Linux 4.4 to 6.18 (drivers/pci/hotplug/pciehp_*.c, drivers/pci/pcie/{dpc,err}.c,
 drivers/pci/pci.c, arch/powerpc/kernel/eeh_driver.c, drivers/iommu/{intel/dmar.c,amd/iommu.c,arm/arm-smmu-v3}).
 """
 
@@ -15,7 +15,10 @@ _CONTAINED = "port shut down after an error (DPC)"
 _FROZEN = "device frozen after an error (EEH)"
 _BRIDGE = "host bridge failed (EEH)"
 _REMOVED = "device removed after errors (EEH)"
-REFUSED = "access refused by the IOMMU"
+_NOT_RECOVERED = "not recovered after a PCIe error"
+_REFUSED = "access refused by the IOMMU"
+_SILENT = "does not answer on PCI Express"
+OF_A_DEVICE = (_REFUSED, _SILENT)  # which the lines name
 _IOMMU = "error of the IOMMU"
 
 _SLOT = rf"(?:pcieport|pciehp) {BDF}(?::pcie\d+)?: (?:pciehp: )?"
@@ -29,25 +32,37 @@ EVENTS = (
     Pattern("Power fault", rf"{_SLOT}(?:Slot\(\S+\): Power fault|Power fault on slot )", Grade.FAIL, _POWER),
     Pattern("Cannot train link", rf"{_SLOT}Slot\(\S+\): Cannot train link", Grade.FAIL, _TRAINING),
     Pattern("containment event", rf"pcieport {BDF}: (?:DPC: )?containment event, status:", Grade.WARN, _CONTAINED),
+    Pattern("evice recovery failed", rf"{BDF}: (?:AER: )?[Dd]evice recovery failed", Grade.FAIL, _NOT_RECOVERED),
+    Pattern(
+        " inaccessible",
+        rf"{BDF}: (?:Unable to|can't) change power state .*(?:device|\(config space) inaccessible",
+        Grade.WARN,
+        _SILENT,
+    ),
     Pattern("EEH: Frozen", rf"EEH: Frozen {_PE} detected", Grade.WARN, _FROZEN),
     Pattern("EEH: ", rf"EEH: (?:Recovering {_PHB}|{_PHB} failure detected), location", Grade.WARN, _BRIDGE),
     Pattern("has been permanently disabled", rf"EEH: {_PE} has failed \d+ times", Grade.FAIL, _REMOVED),
     Pattern("EEH: Unable to recover", rf"EEH: Unable to recover from failure from {_PE}", Grade.FAIL, _REMOVED),
-    Pattern("IO_PAGE_FAULT", rf"{BDF}: (?:AMD-Vi: )?Event logged \[IO_PAGE_FAULT ", Grade.WARN, REFUSED),
-    Pattern("IO_PAGE_FAULT", rf"IO_PAGE_FAULT device={_BRIEF}", Grade.WARN, REFUSED),
-    Pattern("Request device [", rf"DMAR: .*Request device \[{_BRIEF}\]", Grade.WARN, REFUSED),
+    Pattern("IO_PAGE_FAULT", rf"{BDF}: (?:AMD-Vi: )?Event logged \[IO_PAGE_FAULT ", Grade.WARN, _REFUSED),
+    Pattern("IO_PAGE_FAULT", rf"IO_PAGE_FAULT device={_BRIEF}", Grade.WARN, _REFUSED),
+    Pattern("Request device [", rf"DMAR: .*Request device \[{_BRIEF}\]", Grade.WARN, _REFUSED),
     Pattern(
         "event: F_TRANSLATION",
         r"arm-smmu-v3 .*event: F_TRANSLATION client: (?P<device>\S{1,20}) sid:",
         Grade.WARN,
-        REFUSED,
+        _REFUSED,
     ),
-    Pattern(" received:", r"(?P<device>arm-smmu-v3\.\d+\.auto): event 0x[0-9a-f]{2} received:", Grade.WARN, REFUSED),
+    Pattern(" received:", r"(?P<device>arm-smmu-v3\.\d+\.auto): event 0x[0-9a-f]{2} received:", Grade.WARN, _REFUSED),
     Pattern("IOTLB_INV_TIMEOUT", rf"IOTLB_INV_TIMEOUT device={_BRIEF}", Grade.WARN, _IOMMU),
+    Pattern("Invalidation Time-out Error: SID", r"DMAR: .*Invalidation Time-out Error: SID", Grade.WARN, _IOMMU),
+    Pattern("Completion-Wait loop timed out", r"AMD-Vi: Completion-Wait loop timed out", Grade.WARN, _IOMMU),
+    Pattern("CMD_SYNC timeout", r"(?P<device>arm-smmu-v3\.\d+\.auto): CMD_SYNC timeout", Grade.WARN, _IOMMU),
     Pattern("_TAB_HARDWARE_ERROR", rf"(?:DEV|PAGE)_TAB_HARDWARE_ERROR device={_BRIEF}", Grade.FAIL, _IOMMU),
 )
 ENDINGS = (
     RecoveryPattern("Link Up", rf"{_SLOT}Slot\(\S+\): Link Up", (_GONE, _POWER, _TRAINING, _CONTAINED)),
-    RecoveryPattern("ecovery successful", rf"pcieport {BDF}: (?:AER: )?[Dd]evice recovery successful", (_CONTAINED,)),
+    RecoveryPattern(
+        "ecovery successful", rf"pcieport {BDF}: (?:AER: )?[Dd]evice recovery successful", (_CONTAINED, _NOT_RECOVERED)
+    ),
     RecoveryPattern("EEH: Recovery successful", r"EEH: Recovery successful", (_FROZEN, _BRIDGE)),
 )

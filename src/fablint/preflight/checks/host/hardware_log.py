@@ -54,11 +54,11 @@ LOG_AER = Check(
 
 
 def _of_fabric_and_gpus(host: Host, events: Iterable[Event]) -> Iterator[Event]:
-    """Return the events; accesses of other devices of the host that were refused are a note."""
+    """Return the events; refused accesses of other devices of the host, and those without an answer, are a note."""
     others = {*host.snapshot.names(PCI)} - host.cards.keys()
     short = {address.partition(":")[2] for address in others}
     for event in events:
-        is_other = event.what == slot_messages.REFUSED and event.device in (others | short)
+        is_other = event.what in slot_messages.OF_A_DEVICE and event.device in (others | short)
         yield event._replace(grade=Grade.NOTE) if is_other else event
 
 
@@ -67,8 +67,8 @@ LOG_SLOT = Check(
     what="PCI devices that were lost, contained or frozen (pciehp, DPC, EEH), and accesses that an IOMMU refused",
     source=KERNEL_LOG,
     rule=(
-        "no power fault, no device removed after errors within a week; no lost link of a slot, no frozen device, no "
-        "refused access of a NIC or a GPU within a day without a later recovery"
+        "no power fault, no device removed or not recovered after errors within a week; no lost link of a slot, no "
+        "frozen device, no NIC or GPU without an answer or with a refused access within a day without a later recovery"
     ),
     severity=Severity.FAIL,
     component="host",

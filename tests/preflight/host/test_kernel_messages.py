@@ -69,6 +69,7 @@ ENDED = [
         "accel accel3: Successfully finished resetting the 0000:19:00.0 device",
     ),
     (LOG_NIC, "ionic 0000:24:00.0: FW heartbeat stalled at 71", "ionic 0000:24:00.0: FW heartbeat restored at 72"),
+    (LOG_NIC, "mlx4_core 0000:01:00.0: Internal error detected:", "mlx4_core 0000:01:00.0: device was reset successfully"),
     (LOG_NIC, "ionic 0000:24:00.0: FW Up: LIFs restart failed", "ionic 0000:24:00.0: FW Up: LIFs restarted"),
     (
         LOG_SLOT,

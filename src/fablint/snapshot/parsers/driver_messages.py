@@ -1,10 +1,10 @@
 """Kernel log lines in which NIC drivers report failures and recoveries: one table per driver.
 
-The texts are those of the sources of Linux 4.4 to 6.18 (drivers/net/ethernet/{mellanox/mlx5,broadcom/bnxt,intel/ice,
-amazon/ena,google/gve,pensando/ionic}, drivers/infiniband/hw/{bnxt_re,irdma,efa,hfi1}, drivers/infiniband/ulp/ipoib,
-drivers/infiniband/core, net/sched/sch_generic.c). Few drivers report a recovery explicitly: after a reset or a reload
-the driver reports that the link is up. `cxi_ss1` has a parser of its own, since its messages name the class of an
-error.
+The texts are those of the sources of Linux 4.4 to 6.18 (drivers/net/ethernet/{mellanox/{mlx4,mlx5},broadcom/bnxt,
+intel/ice,amazon/ena,google/gve,pensando/ionic,microsoft/mana}, drivers/infiniband/hw/{bnxt_re,irdma,efa,hfi1},
+drivers/infiniband/ulp/ipoib, drivers/infiniband/core, net/sched/sch_generic.c). Few drivers report a recovery
+explicitly: after a reset or a reload the driver reports that the link is up. `cxi_ss1` has a parser of its own, since
+its messages name the class of an error.
 """
 
 from __future__ import annotations
@@ -73,6 +73,16 @@ MLX5 = DriverMessages(
         RecoveryPattern("sufficient power", rf"{_M}: .*advertised sufficient power", (_POWER,)),
         RecoveryPattern(": Link up", rf"{INTERFACE}: Link up\b", (STALLED,)),
     ),
+)
+
+_M4 = rf"mlx4_core {BDF}"
+MLX4 = DriverMessages(
+    (
+        Pattern("Internal error detected:", rf"{_M4}: Internal error detected:", Grade.FAIL, _FATAL),
+        Pattern("(go bit not cleared)", rf"{_M4}: command .* timed out \(go bit not", Grade.WARN, _NO_ANSWER),
+        Pattern("Fail to reset HCA", rf"{_M4}: Fail to reset HCA", Grade.FAIL, _REBUILD),
+    ),
+    (RecoveryPattern("reset successfully", rf"{_M4}: device was reset succ", (_FATAL, _NO_ANSWER, _REBUILD)),),
 )
 
 _B = rf"bnxt_en {BDF}"
@@ -189,6 +199,9 @@ GVE = DriverMessages(
     (RecoveryPattern("Device link is up", rf"{_G}.*Device link is up", (_NO_ANSWER, _REBUILD)),),
 )
 
+_A = rf"mana {BDF}"
+MANA = DriverMessages((Pattern("HWC: Request timed out", rf"{_A}: HWC: Request timed", Grade.WARN, _NO_ANSWER),))
+
 _P = rf"ionic {BDF}"
 IONIC = DriverMessages(
     (
@@ -242,6 +255,6 @@ KERNEL = DriverMessages(
     (RecoveryPattern(": NIC Link is ", rf"{INTERFACE}: NIC Link is [Uu]p\b", (STALLED,)),),
 )
 
-DRIVERS = (MLX5, BNXT_EN, BNXT_RE, ICE, IRDMA, ENA, EFA, GVE, IONIC, HFI1, KERNEL)
+DRIVERS = (MLX4, MLX5, BNXT_EN, BNXT_RE, ICE, IRDMA, ENA, EFA, GVE, MANA, IONIC, HFI1, KERNEL)
 EVENTS = tuple(pattern for driver in DRIVERS for pattern in driver.events)
 ENDINGS = tuple(pattern for driver in DRIVERS for pattern in driver.endings)

@@ -85,3 +85,14 @@ def test_links_that_are_compared_with_each_other():
     assert any(f"{slow.a}={slow.b}" in one for one in named(bare))
     assert not named(diagnosis)
     assert any(slow.name in note and "declared at 100 Gb/s" in note for note in note_texts(diagnosis.verdict))
+
+
+@pytest.mark.parametrize(
+    ("share", "order", "is_noted"), [(4.0, "serial", True), (4.0, "parallel", False), (1.05, "serial", False)]
+)
+def test_a_stream_that_cannot_fill_a_cable_is_stated(share, order, is_noted):
+    small = meshed(4, dict.fromkeys(combinations(range(4), 2), share), {})
+    verdict = diagnose(small.run(1, "matrix", order=order), small.topology).verdict
+    notes = [note for note in note_texts(verdict) if "streams of one pair at a time" in note]
+    assert len(notes) == is_noted, note_texts(verdict)
+    assert all("6 cables declared faster: a loss of up to 75 %" in note for note in notes)

@@ -9,6 +9,7 @@ import numpy as np
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import seen_in
 from fablint.analyse.findings.judged_run import JudgedRun
+from fablint.analyse.findings.paths.declared_speeds import unfilled_cables
 from fablint.analyse.phrasing import unfinished
 from fablint.analyse.settings import FEWEST_PEERS
 from fablint.model import Note
@@ -39,7 +40,7 @@ def notes_of_run(judged: JudgedRun) -> list[Note]:
         followed = topology.routing.kind not in ("adaptive", "ecmp")
         if topology.cables and "cable" not in compared and followed:
             notes.append(noted.few_cables())
-    notes += _contention(views)
+    notes += [*_contention(views), *unfilled_cables(judged)]
     if topology and topology.routing.kind == "adaptive" and not any(view.link_pairs.any() for view in views):
         shared = any("histogram" in row.arrays for row in run.rows)
         notes.append(noted.adaptive_shared() if shared else noted.adaptive_unjudged())

@@ -26,6 +26,9 @@ few_pairs_of_paths = NoteKind[int, int]("""{paths:#path} between fewer than {few
     by one""")
 declared_slower = NoteKind[str, float, float, float]("""{path}: bandwidth {effect:+%} beside others; declared at
     {speed:g} Gb/s, others at {usual:g} Gb/s (no fault)""")
+unfilled_cables = NoteKind[float, int, float]("""streams of one pair at a time ({stream:.3g} Gb/s) do not
+    fill {cables:#cable} declared faster: a loss of up to {loss:%} of the speed of such a cable would not be noticed
+    (rows with --order parallel load them more)""")
 _GEOMETRY = "later by no more than a longer cable or more switches explain"
 later_by_geometry = NoteKind[str, float](f"""{{path}}: {{extra_ns:+,.0f}} ns of latency, {_GEOMETRY}; its streams are as
     fast as others (no fault)""")

@@ -11,6 +11,7 @@ from typing import Self
 
 import numpy as np
 
+from fablint.analyse.findings.judged_run import JudgedRun
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Note, Placement, State
 from fablint.text import evidence as seen, notes as noted
@@ -54,6 +55,20 @@ class DeclaredSpeeds:
         state = claim.state if 1 + claim.effect < least else State.CONFOUNDED
         evidence = (*claim.evidence, seen.declared_speed(gbit, usual_gbit, -loss))
         return claim.model_copy(update={"state": state, "evidence": evidence})
+
+
+def unfilled_cables(judged: JudgedRun) -> list[Note]:
+    """Return a note on cables that no stream of the run fills; none where streams share them or no speed is known."""
+    orders = {row.name: row.facts.schedule.order for row in judged.run.rows}
+    streams = [view for view in judged.views if view.quantity == "bandwidth" and view.link_pairs.any()]
+    if judged.routes is None or not streams or any(orders[view.row] != "serial" for view in streams):
+        return []
+    reached = max(view.size / min(view.fit.class_time.values()) for view in streams)
+    speeds = _speeds(judged.routes)
+    faster = [speed for speed in speeds.values() if reached < speed * (1 - judged.settings.loss_in_scope)]
+    if not faster:
+        return []
+    return [noted.unfilled_cables(reached * 8 / 1e9, len(faster), 1 - reached / max(faster))]
 
 
 def _speeds(routes: Routes | None) -> Speeds:

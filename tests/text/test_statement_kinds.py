@@ -40,7 +40,7 @@ def example(hint: Any) -> Any:
     if isinstance(hint, UnionType) or str(hint).startswith("typing.Optional"):
         return example(next(kind for kind in get_args(hint) if kind is not NoneType))
     if get_origin(hint) is not None:  # tuples and sequences
-        return (example(get_args(hint)[0]),)
+        return tuple(example(part) for part in get_args(hint) if part is not Ellipsis)
     return {int: 3, float: 0.25, str: "s1", bool: True}[hint]
 
 

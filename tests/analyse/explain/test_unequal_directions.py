@@ -21,4 +21,16 @@ def test_a_host_with_two_losses_is_a_fault(losses: tuple[int, int]) -> None:
     (finding,) = (finding for finding in diagnosis.verdict.findings if finding.state is State.FAULT)
     least, most = sorted(losses)
     assert finding.interval is not None
-    assert finding.interval[0] <= -most / 100 + 0.02 and finding.interval[1] >= -least / 100 - 0.02
+    assert finding.interval[0] - 0.02 <= -most / 100 <= finding.interval[1] + 0.02
+    assert finding.interval[1] - finding.interval[0] < 0.1
+    (record,) = (record for record in finding.evidence if record.kind == "unequal_directions")
+    stated = record.values["sending"][0], record.values["receiving"][0]
+    assert stated == pytest.approx([-loss / 100 for loss in losses], abs=0.03)
+
+
+def test_a_host_with_one_loss_has_one_figure() -> None:
+    simulated = SimulatedFabric(TREE, (parse_fault("host:h09:-30%"),), Noise(scale=0.01, spike_share=0.0), seed=3)
+    diagnosis = diagnose(simulated.measure(None, (STREAM,)), TREE.topology)
+    (finding,) = (finding for finding in diagnosis.verdict.findings if finding.state is State.FAULT)
+    assert finding.direction == "both"
+    assert "unequal_directions" not in {record.kind for record in finding.evidence}

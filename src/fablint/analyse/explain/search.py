@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from typing import NamedTuple
 
 import numpy as np
 
@@ -34,6 +35,17 @@ class Sides(Enum):
     TOGETHER = "one round trip per pair: all pairs of a component are one sum"
 
 
+Loss = tuple[float, float, float]  # lower 95 % bound, median, upper bound of a log-effect
+
+
+class DirectionLosses(NamedTuple):
+    """Losses of all pairs of a component, and of those that it sends and receives."""
+
+    both: Loss
+    sending: Loss
+    receiving: Loss
+
+
 @dataclass(frozen=True)
 class SlowCount:
     """Number of slow measurements of a component that is slow for a share of the time, and elsewhere."""
@@ -52,7 +64,7 @@ class Detection:
     whole: ComponentRef  # of a cable both directions
     ranks: Codes  # ranks at its ends: of a host or switch its own, of a cable those whose messages cross it
     sides: tuple[int, ...]  # 0 (sends; a > b), 1 (receives; b > a) or both
-    loss: tuple[float, float, float]  # lower 95 % bound, median, upper bound of the log-effect
+    loss: Loss
     pairs: int  # number of its pairs
     slow: int  # number of pairs slower than tolerated
     log_e: float  # evidence in nats
@@ -67,6 +79,7 @@ class Detection:
     stretches: int | None = None  # stretches of the time of the row in which it was slow; None: times unknown
     usual: bool = False  # whether healthy hosts of this fabric differ by as much
     log_times: RelatedValues | None = None  # of its pairs; None: of late messages, or of a share of the time
+    losses: DirectionLosses | None = None  # where they differ: `loss` is the larger one
 
     @property
     def name(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TypeVar
 
-from fablint.analyse.explain.search import Detection
+from fablint.analyse.explain.search import Detection, Loss
 from fablint.analyse.explain.view import ViewResult
 from fablint.model import EvidenceRecord
 from fablint.model.registry import Quantity
@@ -27,8 +27,9 @@ def seen_in(view: ViewResult, statement: S) -> S:
 
 def detection_evidence(view: ViewResult, detection: Detection) -> list[EvidenceRecord]:
     """Return what one view shows of a faulty component."""
-    lower, middle, upper = (relative(loss, view.quantity) for loss in detection.loss)
-    effect: seen.EffectFields = {"effect": middle, "low": min(lower, upper), "high": max(lower, upper)}
+    losses = detection.losses
+    middle, low, high = _relative_interval(losses.both if losses else detection.loss, view)
+    effect: seen.EffectFields = {"effect": middle, "low": low, "high": high}
     slow, pairs, count = detection.slow, detection.pairs, detection.share
     if count is not None:
         record = seen.slow_share(
@@ -52,4 +53,14 @@ def detection_evidence(view: ViewResult, detection: Detection) -> list[EvidenceR
         pairs=pairs,
         **effect,
     )
-    return [seen_in(view, record), *detection.circumstances]
+    if losses is None:
+        return [seen_in(view, record), *detection.circumstances]
+    sending, receiving = (_relative_interval(loss, view) for loss in (losses.sending, losses.receiving))
+    unequal = seen.unequal_directions(sending=sending, receiving=receiving)
+    return [seen_in(view, record), seen_in(view, unequal), *detection.circumstances]
+
+
+def _relative_interval(loss: Loss, view: ViewResult) -> tuple[float, float, float]:
+    """Return the effect on the quantity of a view with its interval, the smaller end first."""
+    lower, middle, upper = (relative(value, view.quantity) for value in loss)
+    return middle, min(lower, upper), max(lower, upper)

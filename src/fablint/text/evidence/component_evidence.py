@@ -43,6 +43,15 @@ class EffectFields(TypedDict):
     high: float
 
 
+@Sentence
+def unequal_directions(*, sending: tuple[float, float, float], receiving: tuple[float, float, float]) -> str:
+    """Effect and interval of each."""
+    parts = (
+        (word, effect, (low, high)) for word, (effect, low, high) in (("sending", sending), ("receiving", receiving))
+    )
+    return ", ".join(f"{word} {effect_text(effect, interval, None)}" for word, effect, interval in parts)
+
+
 def _median(effect: EffectFields) -> str:
     return f"median {effect_text(effect['effect'], (effect['low'], effect['high']), None)}"
 

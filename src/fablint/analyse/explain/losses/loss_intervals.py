@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 import numpy as np
 
-from fablint.analyse.explain.search import Detection
+from fablint.analyse.explain.search import Detection, DirectionLosses, Loss
 from fablint.analyse.null_model.effects import Effects, leftover_of
 from fablint.analyse.observations.clustered_median import t_quantile
 from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, robust_sd
@@ -22,13 +23,43 @@ from fablint.model.arrays import Codes, Floats, Ints
 
 
 def with_intervals(detections: Sequence[Detection], flows: Flows, effects: Effects) -> list[Detection]:
-    """Return the detections with the interval of the loss that a report states."""
+    """Return the detections with the interval of the loss that a report states.
+
+    Where a component sends and receives, and the intervals of the two losses have nothing in common, it is the larger.
+    """
     if not detections:
         return []
     reference = _Reference.of(detections, effects)
+
+    def with_interval(case: Detection) -> Detection:
+        if not case.log_times:
+            return case
+        both = _interval(case, flows, effects, reference)
+        losses = [_interval(part, flows, effects, reference) for part in _directions(case, flows, effects)]
+        if losses and max(lower for lower, _, _ in losses) > min(upper for _, _, upper in losses):
+            return replace(case, loss=max(losses, key=itemgetter(1)), losses=DirectionLosses(both, *losses))
+        return replace(case, loss=both)
+
+    return [with_interval(case) for case in detections]
+
+
+def _directions(case: Detection, flows: Flows, effects: Effects) -> list[Detection]:
+    """Return the detection as sender and as receiver; empty for a cable, and where streams do not show both."""
+    if case.log_times is None or case.kind == "cable" or not flows.one_way or len(case.sides) < 2:
+        return []
+    ends = case.cells[0], effects.residual.destination(case.cells)
+    chosen = {side: np.flatnonzero(np.isin(ends[side], case.ranks)) for side in sorted(case.sides)}
+    if min(places.size for places in chosen.values()) < FEWEST_VALUES:
+        return []
     return [
-        replace(case, loss=_interval(case, flows, effects, reference)) if case.log_times else case
-        for case in detections
+        replace(
+            case,
+            sides=(side,),
+            cells=(case.cells[0][places], case.cells[1][places]),
+            log_times=case.log_times.of(places),
+            pairs=int(places.size),
+        )
+        for side, places in chosen.items()
     ]
 
 
@@ -58,7 +89,7 @@ class _Reference:
         return cls(level, error, np.setdiff1d(np.arange(pairs.ranks), np.concatenate([*slow, np.zeros(0, np.int64)])))
 
 
-def _interval(case: Detection, flows: Flows, effects: Effects, reference: _Reference) -> tuple[float, float, float]:
+def _interval(case: Detection, flows: Flows, effects: Effects, reference: _Reference) -> Loss:
     assert case.log_times is not None
     classes = effects.classes.of_cells(effects.residual, case.cells)
     started = None if flows.started is None else flows.started[case.cells].astype(np.float64)

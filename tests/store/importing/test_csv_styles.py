@@ -83,3 +83,29 @@ def test_columns_of_one_quantity_that_differ_are_refused(tmp_path: Path) -> None
 def test_a_sentence_is_no_heading(tmp_path: Path, line: str) -> None:
     with pytest.raises(UsageError, match="not the output of a known benchmark"):
         written(tmp_path, f"{line}\nn1 n2 8 1.25\n")
+
+
+TABLE = "src,dst,size,lat_us\nn1,n2,8,1.25\nn2,n1,8,1.5\n"
+
+
+@pytest.mark.parametrize("second", [TABLE, TABLE.replace(",", ", "), TABLE.replace("n2", "n3")])
+def test_a_heading_that_is_repeated_is_no_pair(tmp_path: Path, second: str) -> None:
+    run = written(tmp_path, TABLE + second)
+    assert run.hosts == sorted({"n1", "n2", *(["n3"] if "n3" in second else [])})
+    assert len(times_of(run.rows[0])) == 4
+
+
+@pytest.mark.parametrize(
+    "heading", ["src,dst,size,bandwidth", "size,src,dst,lat_us", "host1,host2,bytes,lat_ns", "dst,src,size,lat_us"]
+)
+def test_another_heading_is_refused(tmp_path: Path, heading: str) -> None:
+    with pytest.raises(UsageError, match="line 4: another heading"):
+        written(tmp_path, f"{TABLE}{heading}\nn1,n3,8,1.25\n")
+
+
+@pytest.mark.parametrize("line", ["average,,8,1.375", "Mean,-,8,1.375", "total,,,2.75", ",max,8,1.5"])
+def test_a_statistic_is_no_host(tmp_path: Path, line: str) -> None:
+    run = written(tmp_path, f"{TABLE}{line}\n")
+    assert (run.state, run.hosts) == ("complete", ["n1", "n2"])
+    assert run.facts.imported is not None
+    assert len(run.facts.imported.lines_left_out) == 1

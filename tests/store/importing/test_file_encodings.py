@@ -107,3 +107,28 @@ def test_blanks_for_the_tabs_of_mpigraph(tmp_path: Path, blanks: str) -> None:
     text = text_of("mpigraph", FAULTY.name)
     tabs, spaced = (written(tmp_path, text.replace("\t", separator)) for separator in ("\t", blanks))
     assert (times_of(spaced.rows[0]), spaced.rank_host) == (times_of(tabs.rows[0]), tabs.rank_host)
+
+
+@pytest.mark.parametrize("label", ["[1,0]<stdout>:", "0: ", "n1: ", "[0] ", "> ", "\x1b[0m"])
+@pytest.mark.parametrize(
+    ("family", "name"),
+    [
+        ("hp2p", "hp2p-4.1-random-np4.stdout.txt"),
+        ("linktest", "linktest-1.2p1-serial-np4.stdout.txt"),
+        ("net_sanitizer", "net_sanitizer-readme-verbose.txt"),
+        ("mpigraph", FAULTY.name),
+    ],
+)
+def test_labels_before_every_line_of_other_tools(tmp_path: Path, family: str, name: str, label: str) -> None:
+    text = text_of(family, name)
+    plain, labelled = (
+        written(tmp_path, text),
+        written(tmp_path, "".join(f"{label}{line}\n" for line in text.splitlines())),
+    )
+    assert [times_of(row) for row in labelled.rows] == [times_of(row) for row in plain.rows]
+    assert (labelled.rank_host, labelled.state) == (plain.rank_host, plain.state)
+
+
+def test_two_summaries_of_hp2p_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="a second run of HP2P"):
+        written(tmp_path, 2 * text_of("hp2p", "hp2p-4.1-random-np4.stdout.txt"))

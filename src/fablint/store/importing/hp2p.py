@@ -25,9 +25,9 @@ from fablint.store.importing.cells import (
     refuse_hosts,
     world_body,
 )
-from fablint.store.importing.lines import INTEGER, PLAIN, Foreign, figures, marked, numbered, text_of
+from fablint.store.importing.lines import INTEGER, PLAIN, Foreign, figures, marked, numbered, second_of, text_of
 
-MARK = marked(rb" ?=== Benchmark configuration ===| Build couple algorithm ")
+MARK = marked(rb" ?=== Benchmark configuration ===| ?Build couple algorithm ")
 PAGE = re.compile(rb"// hostlist start[\s\S]*// msg_size start")
 NAME_LENGTHS = (256, 128)  # MPI_MAX_PROCESSOR_NAME of Open MPI and of MPICH
 MOST_RANKS = 1 << 20
@@ -35,8 +35,8 @@ LARGEST = 1 << 40  # bytes of a message; a larger value is an error
 
 _MIB = 2.0**20
 _FACT = re.compile(r" ?([A-Za-z_][\w ./]*?) +: ?(.*)$")
-_SUMMARY = re.compile(rf" (Min|Max|Avg) latency +: ({PLAIN}) us$")
-_AVERAGE = re.compile(rf" Avg (bandwidth|bisection bandwidth|bisection efficiency) +: ({PLAIN}) (?:MB/s|%)$")
+_SUMMARY = re.compile(rf" ?(Min|Max|Avg) latency +: ({PLAIN}) us$")
+_AVERAGE = re.compile(rf" ?Avg (bandwidth|bisection bandwidth|bisection efficiency) +: ({PLAIN}) (?:MB/s|%)$")
 _PART = r"// {0} start(.*?)// {0} end"
 
 
@@ -68,17 +68,15 @@ def parse_hp2p(text: str) -> Hp2pText:
     Raises
     ------
     UsageError
-        The text has no line of HP2P.
+        The text has no line of HP2P, or is that of two runs.
     """
     parsed = Hp2pText()
     cut, last = not text.endswith("\n"), text.count("\n") + 1
     for number, line in numbered(text):
         if cut and number == last and line.strip():
             parsed.foreign.append(Foreign(number, line))
-        elif summary := _SUMMARY.match(line):
-            parsed.latency[summary[1]] = float(summary[2]) * 1e-6
-        elif average := _AVERAGE.match(line):
-            parsed.averages[average[1]] = float(average[2])
+        elif _summary(parsed, number, line):
+            continue
         elif "\t" in line and (row := figures(line.split())) is not None:
             parsed.rows.append([value * _MIB for value in row])
         elif "Writing final result... Done" in line:
@@ -90,6 +88,19 @@ def parse_hp2p(text: str) -> Hp2pText:
     if "Message size" not in parsed.facts and not parsed.latency:
         raise UsageError("the text has no output of HP2P", "give the complete output of hp2p")
     return parsed
+
+
+def _summary(parsed: Hp2pText, number: int, line: str) -> bool:
+    """Read a line of the summary; return whether it is one."""
+    if summary := _SUMMARY.match(line):
+        if summary[1] in parsed.latency:
+            raise second_of("run of HP2P", number)
+        parsed.latency[summary[1]] = float(summary[2]) * 1e-6
+    elif average := _AVERAGE.match(line):
+        parsed.averages[average[1]] = float(average[2])
+    else:
+        return False
+    return True
 
 
 def read_hp2p(data: bytes, hosts: Sequence[str]) -> Imported:

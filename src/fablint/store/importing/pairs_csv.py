@@ -44,8 +44,9 @@ from fablint.store.importing.lines import INTEGER, figure, text_of
 
 CUT = "without a line end it may be cut off"
 NO_PAIR, SHORT, CUT_SHORT = "src and dst are not two hosts", "too few columns", "too few columns behind its pair"
-DIAGONAL = "src and dst are the same"
+DIAGONAL, STATISTIC = "src and dst are the same", "a statistic and no pair"
 _NOTHING = ("", "-", "nan", "-nan", "na", "n/a", "none", "null")  # in an empty cell; 0 is a figure that cannot be
+_STATISTICS = ("average", "avg", "mean", "median", "min", "max", "total", "sum", "std", "stdev", "stddev")
 _WHERE = ("src", "dst", "size")
 _WHEN = ("round", "started")  # optional columns
 _HOST = re.compile(
@@ -139,14 +140,18 @@ def parse_csv(text: str) -> list[CsvPairs]:
         for at, column in columns.figures
     ]
     cut, last = not text.endswith("\n"), text.count("\n") + 1
-    is_heading = True
+    size, first = columns.places["size"], list[str]()
     for number, line in enumerate(text.split("\n"), 1):
         words = words_of(line, columns.separator)
         if not any(words) or is_preface(line.strip()):
             continue
-        if is_heading:
-            is_heading = False
+        if not first:
+            first = words
             continue
+        if words == first:  # of the next of several files in this
+            continue
+        if not "".join(words[size : size + 1])[:1].isdigit() and is_heading(line):
+            raise UsageError(f"line {number}: another heading, '{line[:_SHOWN]}'", "give each table in its own file")
         for parsed in tables:
             _line(parsed, number, words, is_cut=cut and number == last)
     return _once(tables)
@@ -193,6 +198,8 @@ def _take(parsed: CsvPairs, words: Sequence[str]) -> str:
     src, dst, size, value = (words[at].strip() if at < len(words) else "" for at in parsed.places)
     whole = len(words) > max(*parsed.places, *parsed.when.values())
     hosts = [name for name in (src, dst) if _HOST.fullmatch(name)]
+    if len(hosts) == 1 and hosts[0].lower() in _STATISTICS:
+        return STATISTIC
     if whole or len(hosts) == 2:  # a line of another program may hold anything
         for name in hosts:
             parsed.names.setdefault(name, len(parsed.names))

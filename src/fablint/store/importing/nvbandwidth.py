@@ -53,6 +53,7 @@ _COLUMNS = re.compile(r"(?: +[0-9]{1,6})+")
 _ROW = re.compile(r" *([0-9]{1,6})(?:-> *([0-9]{1,6}))?((?: +(?:N/A|[-0-9.]{1,40}|-?nan|-?inf))+)")
 _WAIVED = re.compile(r"Waiving \w+\.|(?i:waived):")
 _FAILED = re.compile(r"(?:ERROR|Error): |ASSERT in expression|\[CUDA_ERROR|NVML_ERROR|(?P<damage> *Invalid value when)")
+_DAMAGED = "Invalid value when"
 _SETTING = re.compile(
     r"(?:SUM|MIN|MAX|AVG|&&&& PERF) \w+ |Built from Git|MPI version: |NOTE: |Additional system-specific"
     r"|CUDA (?:Runtime|Driver) Version|Driver Version|Performance can vary|The reported results|Please consult"
@@ -219,6 +220,9 @@ def _parsed(document: Mapping[str, Any]) -> NvbandwidthText:
     parsed = NvbandwidthText(str(document.get("version") or document["git_version"]).lstrip("v"))
     parsed.host = listed[1] if listed else ""
     parsed.gpus = len(document.get("GPU Device list") or ())
+    error = " ".join(str(document.get("error") or "").split())
+    if error and not document.get("testcases"):
+        raise UsageError(f"nvbandwidth has failed: {error[:80]}", "run it again")
     for number, entry in enumerate(document["testcases"], 1):
         test, status = str(entry["name"]), str(entry.get("status", ""))
         if status.lower() == "waived":
@@ -234,10 +238,15 @@ def _parsed(document: Mapping[str, Any]) -> NvbandwidthText:
         rows = rows[-columns:] if is_total else rows
         if len(matrix) == 0 or None in matrix:
             parsed.problems.append(LeftOut(number, test, f"{test}: {entry.get('error') or status or 'no figures'}"))
-        if "Invalid value when" in str(entry.get("error")):
+        if _DAMAGED in str(entry.get("error")):
             parsed.tables.append(_damaged_table(parsed, number))
             continue
         parsed.tables.append(NvbandwidthTable(test, number, "Total" if is_total else "", columns, rows))
+    if error:  # of the last test that was started
+        test = parsed.tests[-1] if parsed.tests else "the program"
+        parsed.problems.append(LeftOut(len(document["testcases"]), error, f"{test}: {error[:80]}"))
+        if _DAMAGED in error and parsed.tests:
+            parsed.tables.append(_damaged_table(parsed, len(document["testcases"])))
     return parsed
 
 

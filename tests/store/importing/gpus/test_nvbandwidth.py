@@ -219,3 +219,19 @@ def test_hosts_of_one_machine(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="--hosts names 2 hosts for the GPUs of one"):
         written(tmp_path, text, ["a", "b"])
     assert written(tmp_path, text, ["a"]).hosts == ["a"]
+
+
+def test_an_error_of_the_whole_program_in_json(tmp_path: Path) -> None:
+    """The program writes the error of a check beside the list of tests."""
+    wrong = "Invalid value when checking the pattern at <0x7f>: Current offset [ 4/8]"
+    document = json.JSONDecoder().raw_decode(JSON, JSON.index("{"))[0]
+    document["nvbandwidth"]["error"] = wrong
+    run = written(tmp_path, json.dumps(document))
+    assert (run.state, [bool(row.facts.result.corrupt) for row in run.rows].count(True)) == ("interrupted", 1)
+    document["nvbandwidth"]["error"] = "[CUDA_ERROR_LAUNCH_FAILED] in expression x"
+    run = written(tmp_path, json.dumps(document))
+    assert (run.state, any(row.facts.result.corrupt for row in run.rows)) == ("interrupted", False)
+    for tests in ({}, {"testcases": []}):
+        failed = {"nvbandwidth": {"version": "v0.8", "error": "NVML_ERROR: [Driver mismatch]", **tests}}
+        with pytest.raises(UsageError, match="nvbandwidth has failed: NVML_ERROR"):
+            written(tmp_path, json.dumps(failed))

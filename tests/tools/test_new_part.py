@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -36,7 +37,7 @@ def new_part(clone: Path, *words: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The checkout with its history and with what is not committed."""
+    """The checkout with its history, with what is not committed, and with what mypy knows of it already."""
     folder = tmp_path_factory.mktemp("clone") / "fablint"
     subprocess.run(["git", "clone", "--quiet", "--local", str(ROOT), str(folder)], check=True)
     listed = ("ls-files", "-z", "--cached", "--others", "--exclude-standard")
@@ -47,6 +48,8 @@ def clone(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if source.is_file():
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(source.read_bytes())
+    if (ROOT / ".mypy_cache").is_dir():
+        shutil.copytree(ROOT / ".mypy_cache", folder / ".mypy_cache")
     for words in (("add", "--all"), ("-c", "user.name=x", "-c", "user.email=x@x", "commit", "--quiet", "-m", "x")):
         subprocess.run(["git", *words], cwd=folder, check=words[0] == "add")
     return folder

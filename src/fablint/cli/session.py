@@ -197,8 +197,9 @@ class Session:
 
     def refuse_unwritable_files(self) -> None:
         """Raise UsageError where a file for the result cannot be written; called before the verb begins."""
-        if self.json and self.is_stdout_written:
-            raise UsageError("--json and a file on standard output contradict each other", "name a file")
+        if self.is_stdout_written and (self.json or self.is_json_lines):
+            option = "--json" if self.json else "--json-lines"
+            raise UsageError(f"{option} and a file on standard output contradict each other", "name a file")
         if self.result_files:
             from fablint.cli.written_files import refuse_unwritable
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
 import socket
 import stat
@@ -191,6 +192,11 @@ def test_npy_is_a_folder_and_json_needs_standard_output(run, capsys):
     assert "npy is a folder of files" in capsys.readouterr().err
     assert exit_code(["report", run, "--json", "-o", "-"]) == 2
     assert PINNED["--json and a file on standard"] in capsys.readouterr().err
+    assert exit_code(["check", "--local", "2", "--json-lines", "--junit", "-"]) == 2
+    assert (
+        json.loads(capsys.readouterr().out)["text"]
+        == PINNED["--json and a file on standard"].replace("--json", "--json-lines") + ": name a file"
+    )
 
 
 def test_output_before_the_file_is_kept_where_standard_output_is_a_file(tmp_path, run):

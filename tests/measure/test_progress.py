@@ -78,6 +78,19 @@ def test_on_a_terminal_a_task_without_steps_leaves_no_line(monkeypatch):
     assert screen_of(screen.getvalue().replace("\n", "\r\n")) in ([], [""])
 
 
+@pytest.mark.parametrize(("total", "left"), [(1, "0 s left"), (100, "16 min left")])
+def test_the_time_left_of_a_task_follows_from_the_share_that_is_done(monkeypatch, total, left):
+    screen = io.StringIO()
+    monkeypatch.setattr("fablint.measure.progress.QUIET_S", 0.01)
+    clock = FakeClock()
+    with ConsoleProgress(clock, Console(file=screen, force_terminal=False, width=80)).working("judging") as step:
+        clock.time_s += 10
+        step(1, total)
+        while left not in screen.getvalue():
+            pass
+    assert f"judging: 10 s, {left}" in screen.getvalue().splitlines()
+
+
 def test_a_short_task_without_steps_shows_nothing():
     screen = io.StringIO()
     with ConsoleProgress(System(), Console(file=screen, force_terminal=False)).working("judging 3 hosts"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 
 from fablint.analyse.claims import Claims
@@ -49,6 +49,7 @@ def diagnose(
     settings: Settings | None = None,
     others: Sequence[Finding] = (),
     host_facts: HostFacts | None = None,
+    step: Callable[[int, int], None] | None = None,
 ) -> Diagnosis:
     """Name the components that are slow, with the certainty of each, and what cannot be judged.
 
@@ -67,6 +68,8 @@ def diagnose(
         components in series.
     host_facts
         CPU model, firmware, driver and image of the hosts, which separate populations.
+    step
+        Function that gets the number of measurements that are judged, and that of all, after each size of a row.
 
     Returns
     -------
@@ -75,7 +78,7 @@ def diagnose(
     """
     settings = settings or Settings()
     wiring = wiring_of(run, topology.named_as(run.hosts) if topology is not None else None, settings)
-    judged, left_out = judge_run(run, wiring.topology, settings, others, host_facts or {})
+    judged, left_out = judge_run(run, wiring.topology, settings, others, host_facts or {}, step)
     placement, clearing, settings = judged.placement, judged.clearing, judged.settings
     claims = Claims.of(judged, wiring.misplaced)
     missing = missing_cells(run, placement, others)

@@ -157,8 +157,8 @@ def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, form: _Fo
         raise UsageError(f"{runs[0]} is a file, not a run directory for the page", "name the page with -o page.html")
     topology = run_files.load_topology(sources.topology, run)
     external = run_files.load_findings(sources.findings)
-    with session.working(f"judging {plural(len(run.hosts), 'host')}"):
-        diagnosis = analysis.diagnose(run, topology, external, sources.site)
+    with session.working(f"judging {plural(len(run.hosts), 'host')}") as step:
+        diagnosis = analysis.diagnose(run, topology, external, sources.site, step=step)
     page = form.output or analysis.page_of(runs[0]).with_name(form.default_name)
     code = session.verdict(run, diagnosis)  # first: a page that cannot be written costs no verdict
     with session.working(f"writing {page}"):

@@ -72,15 +72,15 @@ class Session:
             yield Context(system, self.shown, mpicxx, launcher)
 
     @contextmanager
-    def working(self, task: str) -> Iterator[None]:
-        """Show on stderr a task of the block that takes long, and for how long it has run."""
+    def working(self, task: str) -> Iterator[Callable[[int, int], None] | None]:
+        """Show on stderr a long task of the block, for how long it has run, and the time left by its steps."""
         from fablint.measure import ConsoleProgress
 
         if self.quiet:
-            yield
+            yield None
             return
-        with ConsoleProgress(self.machine()).working(task):
-            yield
+        with ConsoleProgress(self.machine()).working(task) as step:
+            yield step
 
     # ------------------------------------------------------------------------------------------------ printing
 

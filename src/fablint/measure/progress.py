@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from threading import Event, Thread
@@ -85,23 +85,26 @@ class ConsoleProgress:
             self.note(line)
 
     @contextmanager
-    def working(self, task: str) -> Iterator[None]:
-        """Show a task that has no steps, and for how long it has run, while the block lasts."""
-        over = Event()
-        thread = Thread(target=self._count, args=(task, over), daemon=True)
+    def working(self, task: str) -> Iterator[Callable[[int, int], None]]:
+        """Show a task and for how long it has run while the block lasts.
+
+        The time left follows from the parts of the task that the block reports as done.
+        """
+        over, pace = Event(), _Pace(self._system)
+        thread = Thread(target=self._count, args=(task, over, pace), daemon=True)
         thread.start()
         try:
-            yield
+            yield pace.step
         finally:
             over.set()
             thread.join()
 
-    def _count(self, task: str, over: Event) -> None:
+    def _count(self, task: str, over: Event, pace: _Pace) -> None:
         """Show the seconds until a task is over: on a terminal in one line, elsewhere in lines ever further apart."""
-        began, pause = self._system.monotonic(), QUIET_S
+        pause = QUIET_S
         status = None
         while not over.wait(pause):
-            line = f"{task}: {self._system.monotonic() - began:.0f} s"
+            line = f"{task}: {pace.passed_s:.0f} s{_time_left(pace.left_s)}"
             if not self._console.is_terminal or self._console.is_dumb_terminal:
                 self.note(line)
                 pause *= 2
@@ -139,6 +142,29 @@ class ConsoleProgress:
             self._bar.task_ids[0], description=task, completed=done, total=total, left=_time_left(left_s).strip(", ")
         )
         self._bar.refresh()
+
+
+class _Pace:
+    """Time that a task has taken, and the time left by the share of it that is done."""
+
+    def __init__(self, system: System) -> None:
+        self._system = system
+        self._began = system.monotonic()
+        self._end_s: float | None = None  # after the beginning; None: no part is done
+
+    @property
+    def passed_s(self) -> float:
+        """Seconds since the beginning."""
+        return self._system.monotonic() - self._began
+
+    @property
+    def left_s(self) -> float | None:
+        """Seconds left; None if they are unknown."""
+        return None if self._end_s is None else max(self._end_s - self.passed_s, 0.0)
+
+    def step(self, done: int, total: int) -> None:
+        """Report that `done` of `total` parts of equal duration are done."""
+        self._end_s = self.passed_s * total / done
 
 
 def _time_left(left_s: float | None) -> str:

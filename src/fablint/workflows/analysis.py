@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -40,6 +40,7 @@ def diagnose(
     site: Path | None = None,
     today: date | None = None,
     known_verdict: Verdict | None = None,
+    step: Callable[[int, int], None] | None = None,
 ) -> Diagnosis:
     """Diagnose a run together with the findings, host facts, counters, levels and site file in its directory.
 
@@ -57,6 +58,8 @@ def diagnose(
         Day for which known faults of the site file hold; None: the present day.
     known_verdict
         Findings from outside the measurement; None: those in the directory.
+    step
+        Function that gets the number of measurements that are judged, and that of all, after each size of a row.
 
     Raises
     ------
@@ -78,7 +81,7 @@ def diagnose(
     host_facts = load_host_facts(run)
     facts = {name: host_facts[host] for host, name in run_names(run, host_facts).items()}
     others = (*named_as(run, others), *additional)
-    diagnosis = diagnose_run(with_own_counters(run), topology, others=others, host_facts=facts)
+    diagnosis = diagnose_run(with_own_counters(run), topology, others=others, host_facts=facts, step=step)
     diagnosis = with_additional(diagnosis, additional, known_verdict) if known_verdict is not None else diagnosis
     diagnosis = with_missing_levels(diagnosis, missing_levels(run))
     site = site or own_file(run, SITE)

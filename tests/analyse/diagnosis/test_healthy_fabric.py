@@ -139,3 +139,11 @@ def test_a_row_that_moves_nothing_tells_nothing() -> None:
     verdict = diagnose(replace(run, facts=run_facts(real)), MESH.topology).verdict
     assert (verdict.verdict, verdict.exit_code) == ("incomplete", 3)
     assert verdict.coverage.pairs_planned == 0
+
+
+def test_the_measurements_that_are_judged_are_reported_row_by_row() -> None:
+    steps: list[tuple[int, int]] = []
+    run = simulate(MESH)
+    diagnose(run, step=lambda done, total: steps.append((done, total)))
+    cells = [row.arrays["count"].size for row in run.rows]
+    assert steps == [(cells[0], sum(cells))]  # nothing is left to say after the last row

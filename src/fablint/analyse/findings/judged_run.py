@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+
+import numpy as np
 
 from fablint.analyse.explain.view import ViewResult, judge_view
 from fablint.analyse.explain.view_search import View
@@ -52,7 +54,12 @@ class JudgedRun:
 
 
 def judge_run(
-    run: Run, topology: Topology | None, settings: Settings, others: Sequence[Finding], host_facts: HostFacts
+    run: Run,
+    topology: Topology | None,
+    settings: Settings,
+    others: Sequence[Finding],
+    host_facts: HostFacts,
+    step: Callable[[int, int], None] | None = None,
 ) -> tuple[JudgedRun, list[Note]]:
     """Judge each size of each row, and return a note for each row that cannot be judged.
 
@@ -67,6 +74,10 @@ def judge_run(
     of_sizes = [
         View(usable.flows(size, placement), placement, routes, settings, len(sizes), facts) for usable, size in sizes
     ]
-    views = [judge_view(view, declared=declared) for view in of_sizes]
+    views, cells = [], np.cumsum([view.flows.observations.sent.size for view in of_sizes]).tolist()
+    for view, done in zip(of_sizes, cells, strict=True):
+        views.append(judge_view(view, declared=declared))
+        if step is not None and done < cells[-1]:
+            step(done, cells[-1])
     resent = retransmissions(run, placement, routes, settings)
     return JudgedRun(run, topology, placement, routes, settings, others, facts, rows, views, resent), left_out

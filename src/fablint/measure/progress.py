@@ -90,21 +90,21 @@ class ConsoleProgress:
 
         The time left follows from the parts of the task that the block reports as done.
         """
-        over, pace = Event(), _Pace(self._system)
-        thread = Thread(target=self._count, args=(task, over, pace), daemon=True)
+        over, task_time = Event(), _TaskTime(self._system)
+        thread = Thread(target=self._count, args=(task, over, task_time), daemon=True)
         thread.start()
         try:
-            yield pace.step
+            yield task_time.step
         finally:
             over.set()
             thread.join()
 
-    def _count(self, task: str, over: Event, pace: _Pace) -> None:
+    def _count(self, task: str, over: Event, task_time: _TaskTime) -> None:
         """Show the seconds until a task is over: on a terminal in one line, elsewhere in lines ever further apart."""
         pause = QUIET_S
         status = None
         while not over.wait(pause):
-            line = f"{task}: {pace.passed_s:.0f} s{_time_left(pace.left_s)}"
+            line = f"{task}: {task_time.passed_s:.0f} s{_time_left(task_time.left_s)}"
             if not self._console.is_terminal or self._console.is_dumb_terminal:
                 self.note(line)
                 pause *= 2
@@ -144,7 +144,7 @@ class ConsoleProgress:
         self._bar.refresh()
 
 
-class _Pace:
+class _TaskTime:
     """Time that a task has taken, and the time left by the share of it that is done."""
 
     def __init__(self, system: System) -> None:

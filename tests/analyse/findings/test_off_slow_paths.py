@@ -1,14 +1,16 @@
-"""Routes between hosts that a component at fault on their shortest path explains, where messages choose their path."""
+"""Slow routes and paths of messages that choose their path: what they cross explains them, in one finding."""
 
 from __future__ import annotations
 
 import pytest
 
+from fablint.analyse import diagnose
 from fablint.analyse.findings.common_causes import explained
 from fablint.analyse.findings.paths.pair_routes import routes_on_slow_paths
 from fablint.analyse.settings import Settings
-from fablint.model import Placement, State
-from fablint.simulate import dragonfly, simulate
+from fablint.model import Diagnosis, Placement, State
+from fablint.simulate import Fabric, dragonfly, simulate
+from fablint.simulate.fault_syntax import parse_fault
 from fablint.topology.routing import routes_of
 from finding_cases import finding
 
@@ -17,6 +19,8 @@ ROUTES = routes_of(FABRIC.topology)
 PLACEMENT = Placement.of(simulate(FABRIC, rows=()), FABRIC.topology)
 AT = {host: FABRIC.topology.host_switch[host] for host in FABRIC.hosts}
 ON = {switch: host for host, switch in AT.items()}  # a host on each switch
+ADAPTIVE = dragonfly(5, 4, 2)
+LOCAL_CABLES = ("g1r0=g1r2", "g3r1=g3r2", "g0r0=g0r3", "g2r1=g2r3")
 LINK = finding(State.FAULT, "link", "g0r1>g0r2", quantity="bandwidth", effect=-0.4)
 SWITCH = finding(State.FAULT, "switch", "g2r1", quantity="bandwidth", effect=-0.4)
 
@@ -50,9 +54,45 @@ def test_a_route_is_explained_by_what_is_at_fault_on_its_shortest_path(fault, ro
     assert left == ([fault] if is_explained else [fault, suspect])
 
 
-def test_a_finding_that_is_no_fault_explains_no_route() -> None:
-    suspects = [
-        finding(State.SUSPECT, "link", "g0r1>g0r2", quantity="bandwidth", effect=-0.4),
-        finding(State.SUSPECT, "route", f"{ON['g0r1']}>{ON['g0r2']}", quantity="bandwidth", effect=-0.35),
+@pytest.mark.parametrize(
+    ("link", "route", "is_explained"),
+    [
+        (State.SUSPECT, State.SUSPECT, True),
+        (State.SUSPECT, State.NOT_JUDGED, True),
+        (State.SUSPECT, State.FAULT, False),
+        (State.CONFOUNDED, State.SUSPECT, False),
+    ],
+)
+def test_a_suspect_explains_routes_that_are_no_fault(link: State, route: State, is_explained: bool) -> None:
+    claims = [
+        finding(link, "link", "g0r1>g0r2", quantity="bandwidth", effect=-0.4),
+        finding(route, "route", f"{ON['g0r1']}>{ON['g0r2']}", quantity="bandwidth", effect=-0.35),
     ]
-    assert explained(suspects, routes_on_slow_paths(suspects, {}, PLACEMENT, ROUTES, Settings())) == suspects
+    left = explained(claims, routes_on_slow_paths(claims, {}, PLACEMENT, ROUTES, Settings()))
+    assert left == (claims[:1] if is_explained else claims)
+
+
+def judged(cable: str, effect: str, seed: int) -> Diagnosis:
+    """Rows without histograms: links are not judged by late messages."""
+    return diagnose(simulate(ADAPTIVE, faults=(parse_fault(f"cable:{cable}:{effect}"),), seed=seed), ADAPTIVE.topology)
+
+
+@pytest.mark.parametrize("effect", ["-40%", "-60%"])
+@pytest.mark.parametrize(("seed", "cable"), list(enumerate(LOCAL_CABLES, 1)))
+def test_one_slow_cable_is_one_finding(cable: str, effect: str, seed: int) -> None:
+    findings = judged(cable, effect, seed).verdict.findings
+    doubtful = {finding.name for finding in findings if finding.state not in (State.OK, State.NOT_JUDGED)}
+    assert doubtful == {cable}
+
+
+def cables_of(fabric: Fabric) -> set[frozenset[str]]:
+    return {frozenset((cable.a, cable.b)) for cable in fabric.topology.cables}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_finding_names_a_cable_that_does_not_exist(seed: int) -> None:
+    cable = sorted("=".join(sorted(ends)) for ends in cables_of(ADAPTIVE))[7 * seed]
+    for finding in judged(cable, "-50%", seed).verdict.findings:
+        if finding.component in ("cable", "link") and finding.state not in (State.OK, State.NOT_JUDGED):
+            hosts = finding.nodes & {*ADAPTIVE.topology.host_switch}
+            assert hosts or finding.nodes in cables_of(ADAPTIVE), finding.name

@@ -7,7 +7,7 @@ whose unrelated pairs were slow at the same times is CONFOUNDED. All others are 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from fablint.analyse.explain.shares.slow_shares import SlowShare
 from fablint.analyse.explain.view import ViewResult
@@ -25,7 +25,10 @@ ENDED = frozenset({"until", "between"})  # times of slowness after which the com
 def slow_shares(
     views: Sequence[ViewResult], placement: Placement, reported_findings: Sequence[Finding]
 ) -> list[Finding]:
-    """Return one finding for each component that no other finding (`reported_findings`) is about."""
+    """Return one finding for each component that no other finding (`reported_findings`) is about.
+
+    Of the paths out of a switch, a cable that another finding names may be the slow share.
+    """
     named = {component for finding in reported_findings for component in finding.components}
     hosts = {host for finding in reported_findings if finding.component in ("host", "nic") for host in finding.hosts}
     findings: dict[ComponentRef, Finding] = {}
@@ -34,9 +37,22 @@ def slow_shares(
             component = share.detection.component()
             ends = set(component.hosts)
             codes = [code for code, host in enumerate(placement.hosts) if host in ends]
+            if share.candidate.kind == "exits" and _has_slow_cable(component.ends[0].nodes, view, reported_findings):
+                continue
             if component not in named and not ends & hosts and not placement.oversubscribed[codes].any():
                 findings.setdefault(component, _finding(view, share))
     return list(findings.values())
+
+
+def _has_slow_cable(switch: Collection[str], view: ViewResult, findings: Sequence[Finding]) -> bool:
+    """Return whether a finding names a cable of a switch to another as slow in the quantity of a view."""
+    return any(
+        finding.component in ("link", "cable")
+        and finding.state in (State.FAULT, State.SUSPECT)
+        and finding.quantity == view.quantity
+        and not finding.nodes.isdisjoint(switch)
+        for finding in findings
+    )
 
 
 def _finding(view: ViewResult, share: SlowShare) -> Finding:

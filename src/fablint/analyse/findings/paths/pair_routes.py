@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
+from typing import Self
 
 import numpy as np
 
@@ -105,41 +107,73 @@ def routes_on_slow_paths(
 
     That is the path between their switches, or with adaptive routing the shortest one, where it crosses a link, cable
     or switch at fault. The path is at fault, or its cable is `designed` so: the effect of each such cable, or direction
-    of it, by name. A route that loses more than the path by the loss in scope has a reason of its own.
+    of it, by name. A SUSPECT path explains routes that are no FAULT. A route that loses more than the path by the loss
+    in scope has a reason of its own.
     """
-    losses = _losses_of_links(claims, routes) if routes is not None and routes.routing.kind == "adaptive" else {}
-    effects = {path: effect for component, effect in designed.items() for path in component.directions}
-    for claim in claims:
-        at_fault = claim.state is State.FAULT and claim.component in ("link", "cable")
-        if at_fault and claim.quantity == "bandwidth" and claim.effect is not None:
-            effects |= dict.fromkeys(claim.directions, claim.effect)
-    switches_of_host = dict(zip(placement.hosts, placement.host_switches, strict=True)) if effects or losses else {}
+    at_fault = _SlowPaths.of(claims, {State.FAULT}, designed, routes)
+    suspected = _SlowPaths.of(claims, {State.FAULT, State.SUSPECT}, designed, routes)
+    switches_of_host = dict(zip(placement.hosts, placement.host_switches, strict=True)) if suspected else {}
     for claim in claims if switches_of_host else ():
         if claim.component != "route" or claim.quantity != "bandwidth" or claim.effect is None:
             continue
+        slow_paths = at_fault if claim.state is State.FAULT else suspected
         slow = []
         for a, b in claim.directions:
             paths = product(
                 switches_of_host.get(a, ()), switches_of_host.get(b, ())
             )  # several between hosts with NICs on several switches
-            path_losses = [effects.get(path, _shortest_path_loss(path, losses, routes)) for path in paths]
-            slow.append(min((loss for loss in path_losses if loss is not None), default=None))
+            slow.append(min((loss for path in paths if (loss := slow_paths.loss(path)) is not None), default=None))
         most = [loss for loss in slow if loss is not None]
         if len(most) == len(slow) > 0 and 1 + claim.effect >= (1 + max(most)) * (1 - settings.loss_in_scope):
             yield CommonCause((claim,))
 
 
-def _losses_of_links(findings: Sequence[Finding], routes: Routes) -> dict[int, float]:
-    """Effect of each link between switches that a finding of bandwidth says is at fault, the largest of several."""
+@dataclass(frozen=True)
+class _SlowPaths:
+    """Paths between switches, and links that adaptive messages may cross, with what findings say that they lose."""
+
+    effects: Mapping[tuple[str, str], float]
+    losses: Mapping[int, float]
+    routes: Routes | None
+
+    @classmethod
+    def of(
+        cls,
+        claims: Sequence[Finding],
+        states: Collection[State],
+        designed: Mapping[ComponentRef, float],
+        routes: Routes | None,
+    ) -> Self:
+        """Return those of the claims of some states, and of the `designed` cables."""
+        reasons = [
+            (claim, claim.effect)
+            for claim in claims
+            if claim.state in states and claim.quantity == "bandwidth" and claim.effect is not None
+        ]
+        effects = {path: effect for component, effect in designed.items() for path in component.directions}
+        for claim, effect in reasons:
+            if claim.component in ("link", "cable"):
+                effects |= dict.fromkeys(claim.directions, effect)
+        is_adaptive = routes is not None and routes.routing.kind == "adaptive"
+        return cls(effects, _losses_of_links(reasons, routes) if routes is not None and is_adaptive else {}, routes)
+
+    def __bool__(self) -> bool:
+        return bool(self.effects or self.losses)
+
+    def loss(self, path: tuple[str, str]) -> float | None:
+        """Return the effect on the streams between two switches; None: nothing is said of their path."""
+        return self.effects.get(path, _shortest_path_loss(path, self.losses, self.routes))
+
+
+def _losses_of_links(reasons: Sequence[tuple[Finding, float]], routes: Routes) -> dict[int, float]:
+    """Effect of each link between switches that findings of bandwidth name, the largest of several."""
     losses: dict[int, float] = {}
-    for finding in findings:
-        if finding.state is not State.FAULT or finding.quantity != "bandwidth" or finding.effect is None:
-            continue
+    for finding, effect in reasons:
         links = {f"{a}>{b}" for a, b in finding.directions}
         switches = finding.nodes if finding.component == "switch" else frozenset()
         for number, name in enumerate(routes.names):
             if name in links or not switches.isdisjoint(name.split(">")):
-                losses[number] = min(losses.get(number, 0.0), finding.effect)
+                losses[number] = min(losses.get(number, 0.0), effect)
     return losses
 
 

@@ -179,6 +179,8 @@ def _explained(view: _PathView, slow: set[Path], fine: set[Path]) -> list[Explan
         result = over_links(slow, fine, view.placement, view.routes)
         if view.paths.compared or set().union(*(one.paths for one in result)) >= slow:
             return result
+    if view.routes is not None and not view.paths.followed:
+        return over_candidates(slow, fine, view.placement, view.routes)
     return over_ends(slow, best_paths, view.placement)
 
 

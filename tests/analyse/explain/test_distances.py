@@ -98,12 +98,13 @@ def test_streams_that_are_fast_alone_exonerate_the_path():
     assert diagnosis.distances == ()
 
 
-def test_no_link_is_reported_with_adaptive_routing():
+def test_no_link_is_at_fault_with_adaptive_routing():
     far = [(a, b) for a in range(8) for b in range(8, 16)]
     adaptive = replace(FABRIC, routing=Routing("adaptive", 0.4))
     diagnosis = judged(out_of_group_0, far, adaptive)
     assert at_fault(diagnosis) == []
-    assert {finding.component for finding in diagnosis.verdict.findings if finding.state is State.SUSPECT} == {"route"}
+    suspects = {finding.name for finding in diagnosis.verdict.findings if finding.state is State.SUSPECT}
+    assert suspects == {"g0>g1"}
 
 
 def test_a_slow_host_is_not_reported_as_a_path():

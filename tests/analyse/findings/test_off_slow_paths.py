@@ -92,7 +92,7 @@ def cables_of(fabric: Fabric) -> set[frozenset[str]]:
 @pytest.mark.parametrize("seed", range(4))
 def test_no_finding_names_a_cable_that_does_not_exist(seed: int) -> None:
     cable = sorted("=".join(sorted(ends)) for ends in cables_of(ADAPTIVE))[7 * seed]
-    for finding in judged(cable, "-50%", seed).verdict.findings:
-        if finding.component in ("cable", "link") and finding.state not in (State.OK, State.NOT_JUDGED):
-            hosts = finding.nodes & {*ADAPTIVE.topology.host_switch}
-            assert hosts or finding.nodes in cables_of(ADAPTIVE), finding.name
+    for case in judged(cable, "-50%", seed).verdict.findings:
+        if case.component in ("cable", "link") and case.state not in (State.OK, State.NOT_JUDGED):
+            hosts = case.nodes & {*ADAPTIVE.topology.host_switch}
+            assert hosts or case.nodes in cables_of(ADAPTIVE), case.name

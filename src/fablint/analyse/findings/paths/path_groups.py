@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -205,6 +205,18 @@ def over_candidates(slow: set[Path], fine: set[Path], placement: Placement, rout
             links.append(SlowLink(best, paths))
             continue
         [whole] = over_ends(set(paths), set(paths), placement)[:1]
-        route = whole.component.model_copy(update={"kind": "route"})
-        routed.append(Explanation(route, paths, tuple(map(routes.component, equal))))
-    return [*_over_cables(links, routes), *routed, *over_ends(left, left | fine, placement)]
+        routed.append(replace(_as_route(whole), paths=paths, series=tuple(map(routes.component, equal))))
+    joined = {frozenset(name.split(">")) for name in routes.names}
+    return [
+        *_over_cables(links, routes),
+        *routed,
+        *(
+            case if case.component.nodes in joined else _as_route(case)
+            for case in over_ends(left, left | fine, placement)
+        ),
+    ]
+
+
+def _as_route(explanation: Explanation) -> Explanation:
+    """The same as a route: which cables messages between these ends cross is not known."""
+    return replace(explanation, component=explanation.component.model_copy(update={"kind": "route"}))

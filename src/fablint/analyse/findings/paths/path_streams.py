@@ -8,7 +8,7 @@ is CONFOUNDED. A kind that is slower as a whole is a note: that is how the netwo
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -143,14 +143,9 @@ def _slow(view: _PathView) -> list[Finding]:
             continue
         entries = [entry_of[path] for path in view.paths.best if path in explanation.paths and path in entry_of]
         steady = sum(path in explanation.paths for path in slow)
-        if 2 * steady <= len(entries):  # load that varies makes some of the paths look evenly slow
-            findings.append(_finding(view, State.SUSPECT, explanation, entries))
-        elif view.routes is not None and not view.paths.followed:
-            # messages choose among the links between two switches
-            route = replace(explanation, component=explanation.component.model_copy(update={"kind": "route"}))
-            findings.append(_finding(view, State.SUSPECT, route, entries))
-        else:
-            findings.append(_finding(view, State.FAULT, explanation, entries))
+        # Load that varies makes some of the paths look evenly slow, and adaptive messages choose among cables.
+        is_open = 2 * steady <= len(entries) or (view.routes is not None and not view.paths.followed)
+        findings.append(_finding(view, State.SUSPECT if is_open else State.FAULT, explanation, entries))
     return findings
 
 

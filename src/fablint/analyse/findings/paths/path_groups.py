@@ -218,5 +218,5 @@ def over_candidates(slow: set[Path], fine: set[Path], placement: Placement, rout
 
 
 def _as_route(explanation: Explanation) -> Explanation:
-    """The same as a route: which cables messages between these ends cross is not known."""
+    """Return it as a route: which cables messages between these ends cross is not known."""
     return replace(explanation, component=explanation.component.model_copy(update={"kind": "route"}))

@@ -155,7 +155,7 @@ def _lost_segments(judged: JudgedRun, claims: Sequence[Finding]) -> Iterator[Cla
 def _shares(judged: JudgedRun, claims: Sequence[Finding]) -> Iterator[Claim]:
     """Components that may be slow for a share of the time, and slow pairs that no component explains."""
     reported = [finding for finding in judged.others if finding.state in NAMED_STATES and finding.quantity is not None]
-    yield from slow_shares(judged.views, judged.placement, [*claims, *reported])
+    yield from slow_shares(judged.views, judged.placement, [*claims, *reported], judged.routes)
     yield from second_modes(judged.views, judged.placement, judged.settings)
 
 

@@ -72,17 +72,30 @@ def test_a_suspect_explains_routes_that_are_no_fault(link: State, route: State, 
     assert left == (claims[:1] if is_explained else claims)
 
 
-def judged(cable: str, effect: str, seed: int) -> Diagnosis:
+def judged(fault: str, seed: int) -> Diagnosis:
     """Rows without histograms: links are not judged by late messages."""
-    return diagnose(simulate(ADAPTIVE, faults=(parse_fault(f"cable:{cable}:{effect}"),), seed=seed), ADAPTIVE.topology)
+    return diagnose(simulate(ADAPTIVE, faults=(parse_fault(fault),), seed=seed), ADAPTIVE.topology)
+
+
+def doubtful(diagnosis: Diagnosis) -> set[str]:
+    """Names of what is neither OK nor left unjudged."""
+    findings = diagnosis.verdict.findings
+    return {finding.name for finding in findings if finding.state not in (State.OK, State.NOT_JUDGED)}
 
 
 @pytest.mark.parametrize("effect", ["-40%", "-60%"])
 @pytest.mark.parametrize(("seed", "cable"), list(enumerate(LOCAL_CABLES, 1)))
 def test_one_slow_cable_is_one_finding(cable: str, effect: str, seed: int) -> None:
-    findings = judged(cable, effect, seed).verdict.findings
-    doubtful = {finding.name for finding in findings if finding.state not in (State.OK, State.NOT_JUDGED)}
-    assert doubtful == {cable}
+    assert doubtful(judged(f"cable:{cable}:{effect}", seed)) == {cable}
+
+
+@pytest.mark.parametrize("switch", ["g0r1", "g0r2", "g0r3", "g2r0"])
+def test_a_slow_switch_explains_the_slow_share_of_its_neighbours(switch: str) -> None:
+    assert doubtful(judged(f"switch:{switch}:-30%", 1)) == {switch}
+
+
+def test_a_slow_direction_explains_the_slow_share_of_hosts_at_its_ends() -> None:
+    assert doubtful(judged("link:g1r2>g1r3:-40%", 1)) == {"g1r2>g1r3"}
 
 
 def cables_of(fabric: Fabric) -> set[frozenset[str]]:
@@ -92,7 +105,7 @@ def cables_of(fabric: Fabric) -> set[frozenset[str]]:
 @pytest.mark.parametrize("seed", range(4))
 def test_no_finding_names_a_cable_that_does_not_exist(seed: int) -> None:
     cable = sorted("=".join(sorted(ends)) for ends in cables_of(ADAPTIVE))[7 * seed]
-    for case in judged(cable, "-50%", seed).verdict.findings:
+    for case in judged(f"cable:{cable}:-50%", seed).verdict.findings:
         if case.component in ("cable", "link") and case.state not in (State.OK, State.NOT_JUDGED):
             hosts = case.nodes & {*ADAPTIVE.topology.host_switch}
             assert hosts or case.nodes in cables_of(ADAPTIVE), case.name

@@ -7,28 +7,31 @@ whose unrelated pairs were slow at the same times is CONFOUNDED. All others are 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 from fablint.analyse.explain.shares.slow_shares import SlowShare
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
+from fablint.analyse.findings.paths.slow_paths_claimed import SlowPaths
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
 from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.model.component import cause
 from fablint.model.verdict import Action
 from fablint.text import actions as advise, evidence as seen
+from fablint.topology.routing import Routes
 
 ENDED = frozenset({"until", "between"})  # times of slowness after which the component was fast
 
 
 def slow_shares(
-    views: Sequence[ViewResult], placement: Placement, reported_findings: Sequence[Finding]
+    views: Sequence[ViewResult], placement: Placement, reported_findings: Sequence[Finding], routes: Routes | None
 ) -> list[Finding]:
     """Return one finding for each component that no other finding (`reported_findings`) is about.
 
-    Of the paths out of a switch, a cable that another finding names may be the slow share.
+    None whose slow measurements cross, nearly all, a cable or switch that another finding names.
     """
+    slow_paths = SlowPaths.of(reported_findings, {State.FAULT, State.SUSPECT}, {}, routes)
     named = {component for finding in reported_findings for component in finding.components}
     hosts = {host for finding in reported_findings if finding.component in ("host", "nic") for host in finding.hosts}
     findings: dict[ComponentRef, Finding] = {}
@@ -37,22 +40,11 @@ def slow_shares(
             component = share.detection.component()
             ends = set(component.hosts)
             codes = [code for code, host in enumerate(placement.hosts) if host in ends]
-            if share.candidate.kind == "exits" and _has_slow_cable(component.ends[0].nodes, view, reported_findings):
+            if slow_paths and view.quantity == "bandwidth" and slow_paths.cause_most(share.slow_ends, placement):
                 continue
             if component not in named and not ends & hosts and not placement.oversubscribed[codes].any():
                 findings.setdefault(component, _finding(view, share))
     return list(findings.values())
-
-
-def _has_slow_cable(switch: Collection[str], view: ViewResult, findings: Sequence[Finding]) -> bool:
-    """Return whether a finding names a cable of a switch to another as slow in the quantity of a view."""
-    return any(
-        finding.component in ("link", "cable")
-        and finding.state in (State.FAULT, State.SUSPECT)
-        and finding.quantity == view.quantity
-        and not finding.nodes.isdisjoint(switch)
-        for finding in findings
-    )
 
 
 def _finding(view: ViewResult, share: SlowShare) -> Finding:

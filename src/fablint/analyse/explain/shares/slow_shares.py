@@ -37,7 +37,7 @@ from fablint.analyse.settings import (
     Settings,
 )
 from fablint.model import EvidenceRecord, Placement
-from fablint.model.arrays import Floats, Mask
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.text import evidence as seen
 from fablint.topology.routing import Routes
 
@@ -62,6 +62,8 @@ class SlowShare:
         Why it is not sure that the component is faulty; none: a FAULT.
     when
         When it was slow; None: unknown.
+    slow_ends
+        (j, 2) sending and receiving rank of each slow measurement.
     """
 
     candidate: Candidate
@@ -69,6 +71,7 @@ class SlowShare:
     evidence: ShareEvidence
     doubts: tuple[EvidenceRecord, ...]
     when: SlowTime | None
+    slow_ends: Codes
 
     @property
     def is_fault(self) -> bool:
@@ -220,7 +223,7 @@ class _ShareExplanation:
         detection = detection_of(candidate, measurements, evidence, numbers, same, self.routes)
         if when is not None and when.kind != "now and then":
             detection = replace(detection, circumstances=(when.evidence,))
-        return SlowShare(candidate, detection, evidence, doubts, when)
+        return SlowShare(candidate, detection, evidence, doubts, when, measurements.ends[measurements.slow])
 
     def _may_share_unknown_links(self, candidate: Candidate) -> bool:
         """Return whether hosts without a switch may have sent over the links of a component at the same time."""

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import product
-from typing import Self
 
 import numpy as np
 
@@ -15,8 +13,9 @@ from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.common_causes import CommonCause
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.findings.paths.slow_pairs import MOST_NAMED, SlowPairs
+from fablint.analyse.findings.paths.slow_paths_claimed import SlowPaths
 from fablint.analyse.phrasing import next_step
-from fablint.analyse.settings import FEWEST_INDEPENDENT, SETS_MEDIAN, Settings
+from fablint.analyse.settings import FEWEST_INDEPENDENT, Settings
 from fablint.model import ComponentRef, Finding, Placement, State
 from fablint.text import actions as advise, evidence as seen
 from fablint.text.units import percent
@@ -110,8 +109,8 @@ def routes_on_slow_paths(
     of it, by name. A SUSPECT path explains routes that are no FAULT. A route that loses more than the path by the loss
     in scope has a reason of its own.
     """
-    at_fault = _SlowPaths.of(claims, {State.FAULT}, designed, routes)
-    suspected = _SlowPaths.of(claims, {State.FAULT, State.SUSPECT}, designed, routes)
+    at_fault = SlowPaths.of(claims, {State.FAULT}, designed, routes)
+    suspected = SlowPaths.of(claims, {State.FAULT, State.SUSPECT}, designed, routes)
     switches_of_host = dict(zip(placement.hosts, placement.host_switches, strict=True)) if suspected else {}
     for claim in claims if switches_of_host else ():
         if claim.component != "route" or claim.quantity != "bandwidth" or claim.effect is None:
@@ -126,64 +125,6 @@ def routes_on_slow_paths(
         most = [loss for loss in slow if loss is not None]
         if len(most) == len(slow) > 0 and 1 + claim.effect >= (1 + max(most)) * (1 - settings.loss_in_scope):
             yield CommonCause((claim,))
-
-
-@dataclass(frozen=True)
-class _SlowPaths:
-    """Paths between switches, and links that adaptive messages may cross, with what findings say that they lose."""
-
-    effects: Mapping[tuple[str, str], float]
-    losses: Mapping[int, float]
-    routes: Routes | None
-
-    @classmethod
-    def of(
-        cls,
-        claims: Sequence[Finding],
-        states: Collection[State],
-        designed: Mapping[ComponentRef, float],
-        routes: Routes | None,
-    ) -> Self:
-        """Return those of the claims of some states, and of the `designed` cables."""
-        reasons = [
-            (claim, claim.effect)
-            for claim in claims
-            if claim.state in states and claim.quantity == "bandwidth" and claim.effect is not None
-        ]
-        effects = {path: effect for component, effect in designed.items() for path in component.directions}
-        for claim, effect in reasons:
-            if claim.component in ("link", "cable"):
-                effects |= dict.fromkeys(claim.directions, effect)
-        is_adaptive = routes is not None and routes.routing.kind == "adaptive"
-        return cls(effects, _losses_of_links(reasons, routes) if routes is not None and is_adaptive else {}, routes)
-
-    def __bool__(self) -> bool:
-        return bool(self.effects or self.losses)
-
-    def loss(self, path: tuple[str, str]) -> float | None:
-        """Return the effect on the streams between two switches; None: nothing is said of their path."""
-        return self.effects.get(path, _shortest_path_loss(path, self.losses, self.routes))
-
-
-def _losses_of_links(reasons: Sequence[tuple[Finding, float]], routes: Routes) -> dict[int, float]:
-    """Effect of each link between switches that findings of bandwidth name, the largest of several."""
-    losses: dict[int, float] = {}
-    for finding, effect in reasons:
-        links = {f"{a}>{b}" for a, b in finding.directions}
-        switches = finding.nodes if finding.component == "switch" else frozenset()
-        for number, name in enumerate(routes.names):
-            if name in links or not switches.isdisjoint(name.split(">")):
-                losses[number] = min(losses.get(number, 0.0), effect)
-    return losses
-
-
-def _shortest_path_loss(path: tuple[str, str], losses: Mapping[int, float], routes: Routes | None) -> float | None:
-    """The largest loss of the links that enough messages between two switches cross to set their median; None: none."""
-    if routes is None or not losses:
-        return None
-    src, dst = (routes.codes((name,)) for name in path)
-    _, links, shares = routes.exposure(src, dst)
-    return min((losses[link] for link in links[shares >= SETS_MEDIAN].tolist() if link in losses), default=None)
 
 
 def _unidirectional_routes(

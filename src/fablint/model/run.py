@@ -147,6 +147,11 @@ class Row:
         """The stored statistic that stands for a pair's time; empty where the row stored no times."""
         return next((name for name in _PREFERRED_STATISTICS if f"time_{name}" in self.arrays), "")
 
+    @property
+    def times(self) -> Any:
+        """Array of this statistic, s, in the layout of the row; the row must have stored times."""
+        return self.arrays[f"time_{self.statistic}"]
+
     def observations(self, size: int, statistic: str = "") -> Observations:
         """Times of all pairs at one size, of the statistic that stands for a pair if none is given.
 

@@ -157,7 +157,7 @@ def connection_variances(row: Row) -> list[ConnectionVariance]:
 def _by_repeat(row: Row, index: int) -> Floats:
     """Return (pairs, repeats) log times of the directed pairs; NaN where a pair was not measured."""
     repeats = row.facts.schedule.repeats
-    times = np.asarray(row.arrays[f"time_{row.statistic}"][..., index], dtype=np.float64)
+    times = np.asarray(row.times[..., index], dtype=np.float64)
     if row.layout == "matrix":
         log_time = np.log(np.where(times > 0, times, np.nan)).reshape(times.shape[0], -1).T
         return log_time[~np.isnan(log_time).all(axis=1)]

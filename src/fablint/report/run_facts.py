@@ -33,7 +33,7 @@ def planned_pairs(row: Row) -> int:
 def measured_pairs(row: Row) -> int:
     """Directed pairs, repeats included, of which all sizes have a sample and a known time. Reads both in blocks."""
     counts = row.arrays["count"]
-    times = row.arrays[f"time_{row.statistic}"] if row.statistic else None
+    times = row.times if row.statistic else None
     repeats, ranks, receivers = counts.shape[:3] if row.layout == "matrix" else (1, *counts.shape[:2])
     block = max(1, (1 << 24) // max(1, receivers * counts.shape[-1]))
     measured = 0

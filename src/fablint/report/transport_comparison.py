@@ -131,7 +131,7 @@ def _pairs(row: Row) -> int:
 
 def _is_measured(row: Row, index: int) -> np.ndarray:
     """Return the mask of the cells of a size that were measured, of the shape of a statistic."""
-    times = np.asarray(row.arrays[f"time_{row.statistic}"][..., index], dtype=np.float64)
+    times = np.asarray(row.times[..., index], dtype=np.float64)
     return np.isfinite(times) & (times > 0)
 
 
@@ -140,7 +140,7 @@ def _log_figures(rows: Sequence[Row]) -> np.ndarray:
     log_figures = np.full((len(rows), len(rows[0].sizes)), np.nan)
     for block, row in enumerate(rows):
         for index, size in enumerate(row.sizes):
-            times = np.asarray(row.arrays[f"time_{row.statistic}"][..., index], dtype=np.float64)
+            times = np.asarray(row.times[..., index], dtype=np.float64)
             measured = times[_is_measured(row, index)]
             if not measured.size:
                 continue

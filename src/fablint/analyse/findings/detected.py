@@ -13,7 +13,7 @@ from fablint.analyse.explain.circumstances import ENDPOINT_KINDS
 from fablint.analyse.explain.search import Detection
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.alpha_beta import explain
-from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
+from fablint.analyse.findings.detection_text import detection_evidence, relative, relative_interval, seen_in
 from fablint.analyse.findings.paths.pair_routes import slow_routes
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import FEWEST_VALUES, GEOMETRY_S, NEARLY_ALL, Settings
@@ -71,7 +71,7 @@ def _finding(
     component = main.component(direction)
     isolated = _partners_in_isolation(charges, views, placement)
     state = State.CONFOUNDED if isolated else _state(charges, placement, peer_copies)
-    lower, middle, upper = (relative(loss, view.quantity) for loss in main.loss)
+    effect, interval = relative_interval(main.loss, view.quantity)
     ambiguity_group = _common_alternatives(charges)
     evidence = [one for charge in charges for one in detection_evidence(*charge)]
     if not informative:
@@ -92,8 +92,8 @@ def _finding(
         components=(component,),
         direction=direction if _has_sides(component, placement) else None,
         quantity=view.quantity,
-        effect=middle,
-        interval=(min(lower, upper), max(lower, upper)),
+        effect=effect,
+        interval=interval,
         evidence=tuple(evidence),
         ambiguity_group=(*_in_series(main, placement), *ambiguity_group, *_load_of_others(main)),
         log10_e=round(max(detection.log_e for _, detection in charges) / math.log(10), 1),
@@ -299,13 +299,13 @@ def named_hosts(findings: Sequence[Finding], placement: Placement) -> Codes:
 
 
 def _suspect_part(view: ViewResult, case: Detection, component: ComponentRef) -> Finding:
-    lower, middle, upper = (relative(loss, view.quantity) for loss in case.loss)
+    effect, interval = relative_interval(case.loss, view.quantity)
     return Finding(
         state=State.SUSPECT,
         components=(component,),
         quantity=view.quantity,
-        effect=middle,
-        interval=(min(lower, upper), max(lower, upper)),
+        effect=effect,
+        interval=interval,
         log10_e=round(case.log_e / math.log(10), 1),
         evidence=(*detection_evidence(view, case), seen.weak()),
         ambiguity_group=case.ambiguity_group.references,

@@ -20,6 +20,12 @@ def relative(loss: float, quantity: Quantity) -> float:
     return math.expm1(-loss) if quantity == "bandwidth" else math.expm1(loss)
 
 
+def relative_interval(loss: Loss, quantity: Quantity) -> tuple[float, tuple[float, float]]:
+    """Return the relative change for a loss, and its interval, the smaller end first."""
+    lower, middle, upper = (relative(value, quantity) for value in loss)
+    return middle, (min(lower, upper), max(lower, upper))
+
+
 def seen_in(view: ViewResult, statement: S) -> S:
     """Return evidence, or a note, as that of one view."""
     return statement.measured_in(view.row, view.size)
@@ -28,7 +34,7 @@ def seen_in(view: ViewResult, statement: S) -> S:
 def detection_evidence(view: ViewResult, detection: Detection) -> list[EvidenceRecord]:
     """Return what one view shows of a faulty component."""
     losses = detection.losses
-    middle, low, high = _relative_interval(losses.both if losses else detection.loss, view)
+    middle, (low, high) = relative_interval(losses.both if losses else detection.loss, view.quantity)
     effect: seen.EffectFields = {"effect": middle, "low": low, "high": high}
     slow, pairs, count = detection.slow, detection.pairs, detection.share
     if count is not None:
@@ -55,12 +61,6 @@ def detection_evidence(view: ViewResult, detection: Detection) -> list[EvidenceR
     )
     if losses is None:
         return [seen_in(view, record), *detection.circumstances]
-    sending, receiving = (_relative_interval(loss, view) for loss in (losses.sending, losses.receiving))
-    unequal = seen.unequal_directions(sending=sending, receiving=receiving)
+    sending, receiving = (relative_interval(loss, view.quantity) for loss in (losses.sending, losses.receiving))
+    unequal = seen.unequal_directions(sending=(sending[0], *sending[1]), receiving=(receiving[0], *receiving[1]))
     return [seen_in(view, record), seen_in(view, unequal), *detection.circumstances]
-
-
-def _relative_interval(loss: Loss, view: ViewResult) -> tuple[float, float, float]:
-    """Return the effect on the quantity of a view with its interval, the smaller end first."""
-    lower, middle, upper = (relative(value, view.quantity) for value in loss)
-    return middle, min(lower, upper), max(lower, upper)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-
-import numpy as np
+from itertools import accumulate
 
 from fablint.analyse.explain.view import ViewResult, judge_view
 from fablint.analyse.explain.view_search import View
@@ -74,7 +73,7 @@ def judge_run(
     of_sizes = [
         View(usable.flows(size, placement), placement, routes, settings, len(sizes), facts) for usable, size in sizes
     ]
-    views, cells = [], np.cumsum([view.flows.observations.sent.size for view in of_sizes]).tolist()
+    views, cells = [], list(accumulate(view.flows.observations.sent.size for view in of_sizes))
     for view, done in zip(of_sizes, cells, strict=True):
         views.append(judge_view(view, declared=declared))
         if step is not None and done < cells[-1]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from fablint.analyse.explain.shares.slow_shares import SlowShare
 from fablint.analyse.explain.view import ViewResult
-from fablint.analyse.findings.detection_text import detection_evidence, relative, seen_in
+from fablint.analyse.findings.detection_text import detection_evidence, relative, relative_interval, seen_in
 from fablint.analyse.findings.paths.slow_paths_claimed import SlowPaths
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import Settings
@@ -40,10 +40,10 @@ def slow_shares(
             component = share.detection.component()
             ends = set(component.hosts)
             codes = [code for code, host in enumerate(placement.hosts) if host in ends]
-            if slow_paths and view.quantity == "bandwidth" and slow_paths.cause_most(share.slow_ends, placement):
+            if component in named or component in findings or ends & hosts or placement.oversubscribed[codes].any():
                 continue
-            if component not in named and not ends & hosts and not placement.oversubscribed[codes].any():
-                findings.setdefault(component, _finding(view, share))
+            if view.quantity != "bandwidth" or not slow_paths.cause_most(share.slow_ends, placement):
+                findings[component] = _finding(view, share)
     return list(findings.values())
 
 
@@ -56,14 +56,14 @@ def _finding(view: ViewResult, share: SlowShare) -> Finding:
         times.append(seen.others_slow_then(same_time.share))
     is_explained = same_time is not None and not has_ended
     state = State.NOT_JUDGED if has_ended else State.CONFOUNDED if is_explained else State.SUSPECT
-    lower, middle, upper = (relative(loss, view.quantity) for loss in case.loss)
+    effect, interval = relative_interval(case.loss, view.quantity)
     return Finding(
         state=state,
         components=(component,),
         direction=share.candidate.direction if component.kind in ("host", "nic") else None,
         quantity=view.quantity,
-        effect=middle,
-        interval=(min(lower, upper), max(lower, upper)),
+        effect=effect,
+        interval=interval,
         log10_e=round(case.log_e / math.log(10), 1),
         evidence=(*detection_evidence(view, case), *times, *(share.doubts if state is State.SUSPECT else ())),
         ambiguity_group=(

@@ -86,9 +86,9 @@ class TimesTaken:
         return TimesTaken(np.where(partner < 0, np.float32(np.nan), lists[0]), lists[1], retests)  # type: ignore[arg-type]
 
 
-def repeats_of(row: Row, size: int, statistic: str) -> tuple[Values, Floats | None]:
+def repeats_of(row: Row, size: int) -> tuple[Values, Floats | None]:
     """Return the (r, n, m) times of a matrix in s, and when each began in s; None: unknown."""
-    values = np.asarray(row.arrays[f"time_{statistic}"][:, :, :, row.sizes.index(size)])
+    values = np.asarray(row.times[:, :, :, row.sizes.index(size)])
     started = np.asarray(row.arrays["started"][:]) if "started" in row.arrays else None
     return values, started if started is None or started.shape == values.shape else None
 

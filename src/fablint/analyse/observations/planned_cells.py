@@ -84,22 +84,18 @@ class PlannedCells:
     @property
     def _shape(self) -> tuple[int, int]:
         """Number of senders, and of the cells of each."""
-        shape = self.row.arrays[self._statistic].shape
+        shape = self.row.times.shape
         ranks, width = shape[1:3] if self.row.layout == "matrix" else shape[:2]
         return int(ranks), int(width)
 
-    @property
-    def _statistic(self) -> str:
-        return f"time_{self.row.statistic}"
-
     def _measured(self, *where: int | slice) -> Mask:
         """Return which of the selected cells have a time of each size."""
-        return np.asarray(~np.isnan(self.row.arrays[self._statistic][where]).any(axis=-1))
+        return np.asarray(~np.isnan(self.row.times[where]).any(axis=-1))
 
     def _matrix(self, step: int, ranks: int) -> Iterator[PlannedBlock]:
-        repeats = range(self.row.arrays[self._statistic].shape[0])
+        repeats = range(self.row.times.shape[0])
         for repeat in repeats[:1] if self.imported else repeats:
-            opposite = None if self.finished else np.asarray(self.row.arrays[self._statistic][repeat, :, :, 0])
+            opposite = None if self.finished else np.asarray(self.row.times[repeat, :, :, 0])
             for senders in _slices(ranks, step):
                 measured = self._measured(repeat, senders)
                 for other in repeats[1:] if self.imported else ():

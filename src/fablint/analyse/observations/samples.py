@@ -116,7 +116,7 @@ class UsableRow:
         if not retests and not has_repeats:
             return None
         if self.row.layout == "matrix":
-            return TimesTaken(*repeats_of(self.row, size, self.row.statistic), retests)
+            return TimesTaken(*repeats_of(self.row, size), retests)
         started = self._started(first.sent.shape)
         return TimesTaken(np.asarray(first.sent)[None], None if started is None else started[None], retests)
 

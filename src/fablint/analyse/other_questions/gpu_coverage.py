@@ -69,6 +69,6 @@ def _by_copies(run: Run, placement: Placement) -> dict[str, int]:
     counts, comparable = {}, have_comparable_gpus(placement)
     for row in run.rows:
         if row.kernel == GPU_COPIES:
-            measured = (np.asarray(row.arrays[f"time_{row.statistic}"][:]) > 0).any(axis=(1, 2))
+            measured = (np.asarray(row.times[:]) > 0).any(axis=(1, 2))
             counts[row.name] = np.unique(placement.gpu[measured & comparable]).size
     return counts

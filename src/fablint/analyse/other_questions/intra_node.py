@@ -62,7 +62,7 @@ def slow_gpus(rows: Sequence[Row], placement: Placement, settings: Settings) -> 
         if row.kernel != GPU_COPIES or not gpus:
             continue
         for position, size in enumerate(row.sizes):
-            times = np.asarray(row.arrays[f"time_{row.statistic}"][:], dtype=np.float64)[..., position]
+            times = np.asarray(row.times[:], dtype=np.float64)[..., position]
             rank, turn = np.nonzero((times > 0) & comparable)
             for case in _slow(np.log(times[rank, turn]), placement.gpu[rank], gpus, settings):
                 finding = _gpu_finding(row, size, case, placement)

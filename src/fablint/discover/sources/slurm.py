@@ -148,7 +148,7 @@ def _yaml_rows(topology: Mapping[str, Any]) -> Iterator[_Row]:
 
 
 def _names(row: Mapping[str, Any], key: str) -> tuple[str, ...]:
-    """Return the names in a node set. What is no single value is named as a key that is not read."""
+    """Return the names in a node set. A value of another form is reported as a key that is not read."""
     value = row.get(key)
     return unfold(str(value)) if _has_form(value, str) and value is not None else ()
 

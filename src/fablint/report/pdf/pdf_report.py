@@ -333,7 +333,7 @@ def _heading(text: str) -> Iterator[Any]:
 
 def _times_of(row: Row, index: int, pair: OutlierPair) -> list[float]:
     """Times of one directed pair in a row, seconds."""
-    times = row.arrays[f"time_{row.statistic}"]
+    times = row.times
     if row.layout == "list":
         rounds = np.flatnonzero(np.asarray(row.arrays["dst"][pair.src]) == pair.dst)
         values = np.asarray(times[pair.src])[rounds, index]

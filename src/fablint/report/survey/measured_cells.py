@@ -52,7 +52,7 @@ class MeasuredCells:
         ValueError
             The row does not have this size.
         """
-        times, index = row.arrays[f"time_{row.statistic}"], row.sizes.index(size)
+        times, index = row.times, row.sizes.index(size)
         started = row.arrays.get("started")
         step = 1
         if row.layout == "list":

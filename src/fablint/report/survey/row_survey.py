@@ -39,7 +39,7 @@ class OutlierPair:
 
 def blocks(row: Row) -> Iterator[Block]:
     """The row's times, a bounded number of cells at a time."""
-    values = row.arrays[f"time_{row.statistic}"]
+    values = row.times
     shape = values.shape if row.layout == "list" else values.shape[1:]
     repeats = 1 if row.layout == "list" else values.shape[0]
     step = max(1, BLOCK_CELLS // max(1, repeats * shape[1] * shape[2]))

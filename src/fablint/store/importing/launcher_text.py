@@ -16,27 +16,26 @@ _DATE = rb"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ]"
 _TAG = rb"\[[\w.@,-]*[0-9]+,[0-9]+\](?:\[[^\]\n]*\])?<std(?:out|err|diag)>: ?"
 
 # Labels at the start of a line, those that no data resemble first.
-_LABELS = (
-    # Open MPI, PRRTE: [1,0]<stdout>:  [prterun-n1-42@1,0]<stdout>:  [1,0][n1:42]<stderr>:  Tue Nov  3 ...<stdout>:
-    rb"[^<>\n]{0,200}<std(?:out|err|diag)>: ?",
-    # kubectl logs --timestamps, ts, files of containers
-    rb"(?:%s)?%s(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?[ \t](?:std(?:out|err) [FP] )?" % (_DATE, _CLOCK),
-    rb"(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ 0-9][0-9] %s(?: [0-9]{4})?:? " % _CLOCK,  # ts, syslog
-    rb"[A-Za-z0-9][\w.-]* [\w./-]+\[[0-9]+\]: ",  # journalctl, syslog: host, program, process
-    rb"\[[^\]\n]{1,200}\]:? ?",  # rank, host, time: mpiexec -l of Hydra, mpirun_rsh, kubectl logs --prefix
-    rb"\([0-9]+\)[: ] ?",
-    rb" *[0-9]+: ?",  # srun -l
-    rb"[A-Za-z0-9][\w.-]* [0-9]+: ",  # mpiexec -l of PALS: host, rank
-    rb"[A-Za-z0-9][\w.-]* *[|>] ?",  # docker compose
-    rb"[A-Za-z0-9][\w.-]*: ?",  # pdsh, clush: host
-    rb"[0-9]+:[A-Za-z][\w.-]* ",  # `-prepend-pattern '%r:%h '`
-    rb"(?:> ?)+",  # of a mail
-    rb"[ \t]+",
-)
 LABELS = tuple(
-    # a tag of Open MPI may also be within a line that was written in pieces
-    re.compile(rb"(?m)^" + label + (b"|" + _TAG if label is _LABELS[0] else b""))
-    for label in _LABELS
+    re.compile(rb"(?m)^" + label)
+    for label in (
+        # Open MPI, PRRTE: [1,0]<stdout>:  [prterun-n1-42@1,0]<stdout>:  [1,0][n1:42]<stderr>:  Tue Nov  3 ...<stdout>:
+        # A tag may also be within a line that was written in pieces.
+        rb"[^<>\n]{0,200}<std(?:out|err|diag)>: ?|" + _TAG,
+        # kubectl logs --timestamps, ts, files of containers
+        rb"(?:%s)?%s(?:[.,][0-9]+)?(?:Z|[+-][0-9]{2}:?[0-9]{2})?[ \t](?:std(?:out|err) [FP] )?" % (_DATE, _CLOCK),
+        rb"(?:[A-Z][a-z]{2} )?[A-Z][a-z]{2} [ 0-9][0-9] %s(?: [0-9]{4})?:? " % _CLOCK,  # ts, syslog
+        rb"[A-Za-z0-9][\w.-]* [\w./-]+\[[0-9]+\]: ",  # journalctl, syslog: host, program, process
+        rb"\[[^\]\n]{1,200}\]:? ?",  # rank, host, time: mpiexec -l of Hydra, mpirun_rsh, kubectl logs --prefix
+        rb"\([0-9]+\)[: ] ?",
+        rb" *[0-9]+: ?",  # srun -l
+        rb"[A-Za-z0-9][\w.-]* [0-9]+: ",  # mpiexec -l of PALS: host, rank
+        rb"[A-Za-z0-9][\w.-]* *[|>] ?",  # docker compose
+        rb"[A-Za-z0-9][\w.-]*: ?",  # pdsh, clush: host
+        rb"[0-9]+:[A-Za-z][\w.-]* ",  # `-prepend-pattern '%r:%h '`
+        rb"(?:> ?)+",  # of a mail
+        rb"[ \t]+",
+    )
 )
 
 _SOURCE = re.compile(

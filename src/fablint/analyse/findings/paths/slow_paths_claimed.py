@@ -57,7 +57,7 @@ class SlowPaths:
 
     def loss(self, path: tuple[str, str]) -> float | None:
         """Return the effect on the streams between two switches; None: nothing is said of their path."""
-        return self.effects.get(path, _shortest_path_loss(path, self.losses, self.routes))
+        return self.effects[path] if path in self.effects else _shortest_path_loss(path, self.losses, self.routes)
 
 
 def _losses_of_links(reasons: Sequence[tuple[Finding, float]], routes: Routes) -> dict[int, float]:

@@ -158,6 +158,39 @@ def test_refused_accesses_of_other_devices_are_a_note(address: str) -> None:
     assert reported(LOG_SLOT, fault, files=gpu) == [f"WARN {address}"]
 
 
+NET = "/sys/class/net/ens1f0/"
+MLX5_CARD = {"vendor": "0x15b3", "device": "0x1021", "class": "0x020000"}
+
+
+def card(address: str, **changed: str) -> dict[str, str]:
+    return {f"/sys/bus/pci/devices/{address}/{key}": text for key, text in {**MLX5_CARD, **changed}.items()}
+
+
+@pytest.mark.parametrize(
+    ("files", "links", "expected"),
+    [
+        (card("0000:1a:00.0", **{"class": "0x120000"}), {}, "FAIL 0000:1a:00.0"),
+        (card("0000:1a:00.0"), {}, "FAIL 0000:1a:00.0"),  # as the NIC of the fabric
+        (card("0000:1a:00.0", device="0x1563"), {}, "WARN 0000:1a:00.0"),
+        (card("0000:1a:00.0", **{"class": "0x010802"}), {}, "PASS 0000:1a:00.0"),  # a disk
+        (card("0000:1a:00.0"), {"/sys/class/net/ib1/device": "../../../0000:1a:00.0"}, "PASS 0000:1a:00.0"),
+        (
+            card("0000:1a:00.0", **{"class": "0x120000"}),
+            {"/sys/bus/pci/drivers/amdgpu/0000:1a:00.0": "../../../../devices/pci0000:15/0000:1a:00.0"},
+            "PASS 0000:1a:00.0",
+        ),
+    ],
+)
+def test_a_driver_that_could_not_start(files: dict[str, str], links: dict[str, str], expected: str) -> None:
+    usual = {NET + key: text for key, text in {"type": "1", "operstate": "up", "address": "02:11:22:33:44:55"}.items()}
+    usual |= {NET + "device/" + key: text for key, text in MLX5_CARD.items()} | card("0000:c1:00.0")
+    usual |= {"/proc/uptime": "1843.3 1.0"} | {f"{path}/vendor": "0x15b3" for path in links if "/net/" in path}
+    log = Output("<3>[   11.1] some_driver: probe of 0000:1a:00.0 failed with error -110", status=0)
+    links = {NET + "device": "../../../0000:c1:00.0", **links}
+    (result,) = of(LOG_SLOT, host("n1", {**usual, **files}, kernel_log=log, links=links))
+    assert f"{result.outcome.name} {result.target}" == expected
+
+
 @pytest.mark.parametrize(
     "line",
     [

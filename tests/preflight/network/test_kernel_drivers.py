@@ -4,7 +4,7 @@
 The lines have the formats of the messages in the sources of Linux 5.4 to 6.13 (drivers/net/ethernet/broadcom/bnxt/
 bnxt.c, drivers/net/ethernet/intel/ice/ice_main.c, drivers/infiniband/hw/irdma/icrdma_if.c, drivers/infiniband/hw/hfi1/
 chip.c, drivers/infiniband/core/cache.c, net/sched/sch_generic.c) and of HPE's shs-cxi-driver (cass_errors.c,
-cass_phy.c).
+cass_phy.c, cass_uc.c, cass_sbl.c).
 """
 
 from __future__ import annotations
@@ -100,6 +100,21 @@ def test_a_slingshot_link_that_is_up_again_is_degraded_no_longer() -> None:
     assert reported(LOG_CXI, DEGRADED, CXI_UP) == ["PASS cxi0"]
     assert reported(LOG_CXI, DEGRADED, CXI_UP.replace("cxi0[hsn0]", "cxi1[hsn1]")) == ["WARN cxi0"]
     assert reported(LOG_CXI, CXI_UP, DEGRADED) == ["WARN cxi0"]
+
+
+@pytest.mark.parametrize(
+    ("alert", "outcome", "again"),
+    [
+        (" uC: QSFP_EPO_TEMPERATURE", "FAIL", "PASS"),
+        (" (sbl): 0: serdes fw corruption alert", "FAIL", "FAIL"),
+        (" (sbl): 0: tx degrade failure alert", "WARN", "PASS"),
+        (" (sbl): 0: rx degrade failure alert", "WARN", "PASS"),
+        (" (sbl): 0: rx degrade alert", "PASS", "PASS"),
+    ],
+)
+def test_alerts_of_slingshot_links(alert: str, outcome: str, again: str) -> None:
+    assert reported(LOG_CXI, CXI + alert)[0].split()[0] == outcome
+    assert reported(LOG_CXI, CXI + alert, CXI_UP)[0].split()[0] == again
 
 
 def test_a_link_that_is_up_ends_nothing_that_is_not_of_the_link() -> None:

@@ -1,8 +1,9 @@
 """Kernel log lines in which the driver amdgpu reports failures and recoveries of GPUs.
 
 The texts are those of the sources of Linux 5.6 to 6.18 (drivers/gpu/drm/amd/amdgpu: amdgpu_ras.c, amdgpu_ras_eeprom.c,
-amdgpu_device.c, amdgpu_job.c, amdgpu_kms.c, nbio_v7_4.c, nbio_v7_9.c; drivers/gpu/drm/amd/pm/swsmu), and of ROCm's
-version of the driver. Until Linux 5.10 some lines have `[drm:FUNCTION [amdgpu]] *ERROR*` and no device.
+amdgpu_device.c, amdgpu_job.c, amdgpu_kms.c, nbio_v7_4.c, nbio_v7_9.c; drivers/gpu/drm/amd/pm/swsmu;
+drivers/gpu/drm/amd/amdkfd), and of ROCm's version of the driver. Until Linux 5.10 some lines have
+`[drm:FUNCTION [amdgpu]] *ERROR*` and no device.
 """
 
 from __future__ import annotations
@@ -18,12 +19,14 @@ _LOST = "lost from the bus"
 _REPLACE = "more bad pages than permitted"
 _BOOT = "self-test at boot failed"
 _PREEMPTION = "queue preemption failed"
+_SILENT = "firmware without an answer"
 _HOT = "GPU too hot"
 _THROTTLED = "GPU throttled"
 
 _MANY = 100  # corrected errors within a day
 _GPU = rf"amdgpu {BDF}: "
 _DRM = rf"(?:{_GPU}|\[drm).*"
+_NAMELESS = rf"(?:{_GPU}|amdgpu: |kfd)"  # the first with a device since Linux 6.9
 
 EVENTS = (
     Pattern(
@@ -64,12 +67,15 @@ EVENTS = (
     Pattern(" timeout, but soft recovered", rf"{_DRM}\bring \S+ timeout, but soft recovered", Grade.NOTE, _RING),
     Pattern("ueue preemption failed", rf"{_DRM}[Qq]ueue preemption failed", Grade.WARN, _PREEMPTION),
     Pattern("might be in unrecoverable state", rf"{_GPU}.*MES might be in unrecoverable", Grade.WARN, _PREEMPTION),
+    Pattern("might be in an unrecoverable", rf"{_NAMELESS}.*[Tt]he cp might be in an unrecov", Grade.WARN, _PREEMPTION),
+    Pattern("fence wait loop timeout", rf"{_NAMELESS}.*qcm fence wait loop timeout expired", Grade.WARN, _PREEMPTION),
+    Pattern("SMU: I'm not done with", rf"{_GPU}.*SMU: I'm not done with your previous com", Grade.WARN, _SILENT),
     Pattern("CTF) detected", rf"{_GPU}.*ERROR: GPU .*CTF\) detected!", Grade.WARN, _HOT),
     Pattern("over temperature range", rf"{_GPU}.*ERROR: GPU over temperature range", Grade.WARN, _HOT),
     Pattern("xpect performance decrease", rf"{_GPU}.*throttl.*expect performance decrease", Grade.WARN, _THROTTLED),
 )
 # the bad pages stay, and a GPU that is faulty at boot stays faulty
-_ENDED = (_UNCORRECTABLE, _DEFERRED, _RESET, _RING, _PREEMPTION)
+_ENDED = (_UNCORRECTABLE, _DEFERRED, _RESET, _RING, _PREEMPTION, _SILENT)
 ENDINGS = (
     RecoveryPattern("GPU reset(", rf"{_GPU}.*GPU reset\(\d+\) succeeded!", _ENDED),
     RecoveryPattern("Initialized amdgpu ", rf"Initialized amdgpu [\d.]+(?: \d+)? for {BDF} ", (*_ENDED, _INIT, _LOST)),

@@ -30,6 +30,7 @@ _HOT = "NIC too hot"
 _DISABLED = "adapter overheated and disabled"
 _HMC = "error of the host memory cache"
 _PROTOCOL_ENGINE = "critical error of the protocol engine"
+_SAFE_MODE = "one queue and no RDMA, since the driver lacks its package (safe mode)"
 _DOORBELLS = "doorbells dropped"
 _STORM = "pause storm"
 _MODULE_HOT = "module too hot"
@@ -148,6 +149,7 @@ ICE = DriverMessages(
             _REBUILD,
         ),
         Pattern("device is unrecoverable", rf"{_I}: \w+ failed, device is unrecoverable", Grade.FAIL, _REBUILD),
+        Pattern("ntering Safe Mode", rf"{_I}: .*[Ee]ntering Safe Mode", Grade.WARN, _SAFE_MODE),
     ),
     (RecoveryPattern(": NIC Link is ", rf"{_I} [\w.-]+: NIC Link is [Uu]p\b", (_REBUILD,)),),
 )
@@ -162,9 +164,15 @@ IRDMA = DriverMessages(
 )
 
 _E = rf"ena {BDF}"
+_ENA_STATES = (_NO_ANSWER, _REBUILD, _RESET, STALLED)
 ENA = DriverMessages(
     (
         Pattern("Keep alive watchdog timeout", rf"{_E}.*: Keep alive watchdog timeout", Grade.WARN, _NO_ANSWER),
+        Pattern("ost tx completions is above", rf"{_E}.*lost tx completions is above", Grade.WARN, STALLED),
+        Pattern("Lost TX completions are above", rf"{_E}.*Lost TX completions are above", Grade.WARN, STALLED),
+        Pattern("has detected an unhealthy state", rf"{_E}.*device has detected an unhealthy", Grade.WARN, _RESET),
+        Pattern("FW isn't responsive, skipping", rf"{_E}.*FW isn't responsive, skipping", Grade.FAIL, _NO_ANSWER),
+        Pattern("receive a MSI-X interrupt", rf"{_E}.*sent a completion but the driver", Grade.WARN, _NO_ANSWER),
         Pattern("Transmit time out", rf"{INTERFACE}: Transmit time out", Grade.WARN, STALLED),
         Pattern(
             "a completion for the admin cmd", rf"{_E}.*send a completion for the admin cmd", Grade.FAIL, _NO_ANSWER
@@ -174,14 +182,14 @@ ENA = DriverMessages(
     ),
     (
         RecoveryPattern(
-            "Device reset completed", rf"{_E}.*: Device reset completed successfully", (_NO_ANSWER, _REBUILD)
+            "Device reset completed", rf"{_E}.*: Device reset completed(?: successfully|, status: 0,)", _ENA_STATES
         ),
     ),
 )
 _EFA = rf"(?:efa|infiniband) (?:{BDF}|efa_\d+|rdmap\w+)"
 EFA = DriverMessages(
     (
-        Pattern("send any completion for admin cmd", rf"{_EFA}.*completion for admin cmd", Grade.FAIL, _NO_ANSWER),
+        Pattern("for admin cmd ", rf"{_EFA}.*(?:send any|sent a) completion .*for admin cmd", Grade.FAIL, _NO_ANSWER),
         Pattern("for completion (polling) timeout", rf"{_EFA}.*\(polling\) timeout", Grade.FAIL, _NO_ANSWER),
         Pattern("Reading register timed out", rf"{_EFA}.*Reading register timed out", Grade.WARN, _NO_ANSWER),
         Pattern("Device isn't ready, ", rf"{_EFA}.*Device isn't ready, ", Grade.FAIL, _REBUILD),

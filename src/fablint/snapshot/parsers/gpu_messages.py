@@ -10,6 +10,8 @@ from fablint.snapshot.parsers.nvidia_smi import Gpu
 
 _INIT = "the driver could not initialise the GPU"
 _BUS = "the GPU has fallen off the bus"
+_LOCKED = "the GPU is probably locked"
+_VERSIONS = "library and driver have different versions"
 _ACTION = "Xid 154"  # GPU recovery action changed
 _NO_ACTION = "None"
 
@@ -22,7 +24,7 @@ _FAILED = re.compile(
     r"(?: (?P<code>\([\w:]{1,40}\)))?"
 )
 # the severity of errors of NVLink 5 (Xid 144 to 150)
-_SEVERITY = re.compile(r"(?:^|,) (?:[A-Z][A-Z0-9_/]{1,30} )?(?P<severity>Fatal|Non-?fatal)\b")
+_SEVERITY = re.compile(r"(?:^|,) +(?:[A-Z][A-Z0-9_/]{1,30} +)?(?P<severity>Fatal|Non-?fatal)\b")
 _NAMED = re.compile(r"\bXid (?P<number>\d{1,6})\b")
 # without an Xid, where the driver does not know the GPU yet: one record, which logs print as three lines
 _NAMES_GPU = re.compile(r"NVRM: (?:The NVIDIA )?GPU (?P<device>[0-9a-fA-F:]{1,20})(?:\.[0-7])?\b")
@@ -59,6 +61,10 @@ def gpu_events(lines: Sequence[Line]) -> Iterator[Event]:
         elif match := _FAILED.search(text):
             what = f"{_INIT} {match['code'] or ''}".strip()
             yield Event(Grade.FAIL, what, (match["device"] or "").lower(), line)
+        elif "NVRM: API mismatch" in text:
+            yield Event(Grade.WARN, _VERSIONS, "", line)
+        elif "RC watchdog: GPU is probably locked" in text:
+            yield Event(Grade.WARN, _LOCKED, "", line)
         elif _FELL.search(text):
             first, device = begun if begun and left >= 0 else (line, "")
             yield Event(Grade.FAIL, _BUS, device, first)
@@ -71,7 +77,7 @@ def gpu_recoveries(gpus: Iterable[Gpu], lines: Sequence[Line]) -> Iterator[Recov
         if xid and changed and changed["action"] == _NO_ACTION:
             yield Recovery(xid["device"], line.place + 1)
         if "NVRM: loading NVIDIA" in line.text:
-            yield Recovery("", line.place, (_INIT, _BUS, _ACTION))
+            yield Recovery("", line.place, (_INIT, _BUS, _LOCKED, _VERSIONS, _ACTION))
     for gpu in gpus:
         device = gpu.text("pci/pci_bus_id").lower().rpartition(".")[0][-len("0000:00:00") :]
         if device:

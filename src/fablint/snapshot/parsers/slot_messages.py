@@ -1,7 +1,8 @@
 """Kernel log lines about slots and bridges: devices that were lost or contained, accesses that an IOMMU refused.
 
 The texts are those of the sources of Linux 4.4 to 6.18 (drivers/pci/hotplug/pciehp_*.c, drivers/pci/pcie/{dpc,err}.c,
-drivers/pci/pci.c, arch/powerpc/kernel/eeh_driver.c, drivers/iommu/{intel/dmar.c,amd/iommu.c,arm/arm-smmu-v3}).
+drivers/pci/pci.c, drivers/base/dd.c, arch/powerpc/kernel/eeh_driver.c, drivers/iommu/{intel/dmar.c,amd/iommu.c,
+arm/arm-smmu-v3}).
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ _REMOVED = "device removed after errors (EEH)"
 _NOT_RECOVERED = "not recovered after a PCIe error"
 _REFUSED = "access refused by the IOMMU"
 _SILENT = "does not answer on PCI Express"
-OF_A_DEVICE = (_REFUSED, _SILENT)  # which the lines name
+NOT_STARTED = "its driver could not start"
+OF_A_DEVICE = (_REFUSED, _SILENT, NOT_STARTED)  # which the lines name
 _IOMMU = "error of the IOMMU"
 
 _SLOT = rf"(?:pcieport|pciehp) {BDF}(?::pcie\d+)?: (?:pciehp: )?"
@@ -39,6 +41,9 @@ EVENTS = (
         Grade.WARN,
         _SILENT,
     ),
+    # of every driver; until Linux 6.7 the line begins with the name of the driver
+    Pattern("probe of ", rf"\bprobe of {BDF} failed with error -\d", Grade.FAIL, NOT_STARTED),
+    Pattern("probe with driver ", rf"{BDF}: probe with driver \S+ failed with error -\d", Grade.FAIL, NOT_STARTED),
     Pattern("EEH: Frozen", rf"EEH: Frozen {_PE} detected", Grade.WARN, _FROZEN),
     Pattern("EEH: ", rf"EEH: (?:Recovering {_PHB}|{_PHB} failure detected), location", Grade.WARN, _BRIDGE),
     Pattern("has been permanently disabled", rf"EEH: {_PE} has failed \d+ times", Grade.FAIL, _REMOVED),

@@ -13,6 +13,7 @@ from fablint.preflight.check import Check
 from fablint.preflight.host import PCI, Host
 from fablint.preflight.judges import log_events, log_patterns
 from fablint.preflight.judges.log_patterns import KERNEL_LOG
+from fablint.snapshot.cards import GPU, addresses_of
 from fablint.snapshot.parsers import slot_messages
 from fablint.snapshot.parsers.hardware_messages import (
     firmware_events,
@@ -24,6 +25,7 @@ from fablint.snapshot.parsers.hardware_messages import (
 from fablint.snapshot.parsers.kernel_log import ERROR, Event, Grade, Pattern, RecoveryPattern
 
 _RCU_STALL = "RCU stall"
+DRIVERS = "/sys/bus/pci/drivers/"
 
 
 LOG_HARDWARE = Check(
@@ -54,21 +56,45 @@ LOG_AER = Check(
 
 
 def _of_fabric_and_gpus(host: Host, events: Iterable[Event]) -> Iterator[Event]:
-    """Return the events; refused accesses of other devices of the host, and those without an answer, are a note."""
-    others = {*host.snapshot.names(PCI)} - host.cards.keys()
+    """Return the events; those that name another device of the host, or a device that works now, are a note.
+
+    A NIC whose driver could not start is a warning unless it is of the same part as a NIC of the fabric.
+    """
+    events = list(events)
+    others = {*host.snapshot.names(PCI)} - host.cards.keys() if events else set()
     short = {address.partition(":")[2] for address in others}
     for event in events:
-        is_other = event.what in slot_messages.OF_A_DEVICE and event.device in (others | short)
-        yield event._replace(grade=Grade.NOTE) if is_other else event
+        if event.what in slot_messages.OF_A_DEVICE and event.device in (others | short):
+            yield event._replace(grade=Grade.NOTE)
+        elif event.what == slot_messages.NOT_STARTED:
+            yield event._replace(grade=_grade_without_driver(host, event.device))
+        else:
+            yield event
+
+
+def _grade_without_driver(host: Host, device: str) -> Grade:
+    """Return the grade of a NIC or GPU whose driver could not start."""
+    addresses = addresses_of(host.snapshot)
+    of_gpus = (host.snapshot.link(path) for path in host.snapshot.links if path.startswith(DRIVERS))
+    if device in {*addresses.values(), *of_gpus}:
+        return Grade.NOTE
+    card = host.cards.get(device)
+    rails = [host.cards.get(addresses.get(nic.name, "")) for nic in host.rails]
+    of_fabric = card is None or card.kind == GPU or card.number in [rail.number for rail in rails if rail]
+    return Grade.FAIL if of_fabric else Grade.WARN
 
 
 LOG_SLOT = Check(
     id="log.slot",
-    what="PCI devices that were lost, contained or frozen (pciehp, DPC, EEH), and accesses that an IOMMU refused",
+    what=(
+        "PCI devices that were lost, contained or frozen (pciehp, DPC, EEH), whose driver could not start, or whose "
+        "accesses an IOMMU refused"
+    ),
     source=KERNEL_LOG,
     rule=(
         "no power fault, no device removed or not recovered after errors within a week; no lost link of a slot, no "
-        "frozen device, no NIC or GPU without an answer or with a refused access within a day without a later recovery"
+        "frozen device, no NIC or GPU without an answer or with a refused access within a day without a later "
+        "recovery; the driver of every GPU and of every NIC like those of the fabric could start, or has started since"
     ),
     severity=Severity.FAIL,
     component="host",

@@ -10,9 +10,8 @@ from fablint.preflight.host import INFINIBAND, Host
 from fablint.preflight.judges import log_events, log_patterns
 from fablint.preflight.judges.log_patterns import KERNEL_LOG
 from fablint.snapshot.cards import addresses_of
-from fablint.snapshot.parsers import driver_messages
-from fablint.snapshot.parsers.kernel_log import ERROR, Event, Grade, Pattern
-from fablint.snapshot.parsers.slingshot_messages import slingshot_events, slingshot_recoveries
+from fablint.snapshot.parsers import driver_messages, slingshot_messages
+from fablint.snapshot.parsers.kernel_log import Event, Grade, Pattern
 
 
 def _on_rails(host: Host, events: Iterable[Event]) -> Iterator[Event]:
@@ -53,15 +52,16 @@ LOG_CXI = Check(
     source=KERNEL_LOG,
     rule=(
         "no critical or uncorrected error; degraded ones warn for a day, those of the link until it is up again; many "
-        "restarts of a link warn"
+        "restarts of a link warn; no module too hot, no damaged firmware of the link; lost lanes warn until it is up "
+        "again"
     ),
     severity=Severity.FAIL,
     component="nic",
     remedy="check NIC, cable and switch port; reset the NIC or reboot the host",
     judge=log_events(
-        (ERROR, "CXI_EVENT_LINK_"),
-        slingshot_events,
-        lambda _, lines: slingshot_recoveries(lines),
+        slingshot_messages.WORDS,
+        slingshot_messages.slingshot_events,
+        lambda _, lines: slingshot_messages.slingshot_recoveries(lines),
         lacks=lambda host: "" if host.cxi else "no Slingshot NIC",
     ),
 )

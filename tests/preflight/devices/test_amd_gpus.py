@@ -35,6 +35,8 @@ def gpu(pages: str = "", **blocks: str) -> Host:
         ("", {"umc": "ue: 0\nce: 12\nde: 0", "gfx": "ue: 0\nce: 3"}, Outcome.PASS, "15 corrected errors"),
         ("", {"umc": "ue: 2\nce: 0"}, Outcome.WARN, "uncorrectable errors since the driver was loaded: umc 2"),
         ("", {"xgmi_wafl": "ue: 1\nce: 0\nde: 0", "gfx": "ue: 1\nce: 0"}, Outcome.WARN, "gfx 1, xgmi_wafl 1"),
+        ("", {"umc": "ue: 0\nce: 0\nde: 7"}, Outcome.WARN, "deferred errors): umc 7"),
+        ("", {"umc": "ue: 3\nce: 0\nde: 7"}, Outcome.WARN, "uncorrectable errors since the driver was loaded: umc 3"),
         ("0x0000a1b2 : 0x00001000 : R \n0x0000a1b3 : 0x00001000 : R", {}, Outcome.PASS, "bad page"),
         ("0x0000a1b2 : 0x00001000 : P", {}, Outcome.WARN, "1 bad page in use until a reset"),
         ("0x0000a1b2 : 0x00001000 : F", {}, Outcome.FAIL, "1 bad page of the memory could not be taken out of use"),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
 from preflight_help import host, of, outcomes, sample, wrong
 
 from fablint.model.preflight_results import Outcome
+from fablint.preflight.checks.gpu.gpu_state import GPU_POWER
 from fablint.preflight.checks.gpu.gpus import GPU_COUNT, NV_LINK_ERRORS, NV_LINKS
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
@@ -67,6 +69,38 @@ def test_a_link_that_is_inactive_on_one_host_only() -> None:
 def test_links_that_no_host_uses_are_no_fault() -> None:
     hosts = [host(f"n{index}", commands={"nvidia-smi-nvlink": STATE}) for index in range(3)]
     assert outcomes(of(NV_LINKS, *hosts)) == [Outcome.PASS] * 3
+
+
+def links(*speeds: str) -> str:
+    """Output for GPUs with four links each, of which the last has this speed."""
+    usual = "".join(f"\t Link {link}: 26.562 GB/s\n" for link in range(3))
+    return "".join(
+        f"GPU {gpu}: H100 (UUID: GPU-{gpu})\n{usual}\t Link 3: {speed}\n" for gpu, speed in enumerate(speeds)
+    )
+
+
+@pytest.mark.parametrize("odd", ["<inactive>", "13.281 GB/s"])
+def test_gpus_of_a_single_host_are_compared_with_each_other(odd: str) -> None:
+    good = "26.562 GB/s"
+    (result,) = wrong(of(NV_LINKS, host("n1", commands={"nvidia-smi-nvlink": links(good, odd, good, good)})))
+    assert result[:3] == ("n1", "gpu1", Outcome.WARN)
+    for healthy in (links(good, good), links(odd, odd, odd), links(good, odd), links(odd)):
+        assert wrong(of(NV_LINKS, host("n1", commands={"nvidia-smi-nvlink": healthy}))) == []
+
+
+def limited(*watts: int) -> Host:
+    gpus = "".join(
+        f"<gpu id='0'><product_name>{'A100' if limit < 0 else 'H100'}</product_name><gpu_power_readings>"
+        f"<current_power_limit>{abs(limit)}.00 W</current_power_limit></gpu_power_readings></gpu>"
+        for limit in watts
+    )
+    return host("n1", commands={"nvidia-smi-q": f"<nvidia_smi_log>{gpus}</nvidia_smi_log>"})
+
+
+def test_a_power_limit_below_that_of_most_gpus_of_the_host() -> None:
+    assert [target for _, target, *_ in wrong(of(GPU_POWER, limited(700, 700, 300, 700)))] == ["gpu2 H100"]
+    for healthy in ((700, 700, 900), (700, 700, -300), (300, 700), (700,)):  # negative: another product
+        assert wrong(of(GPU_POWER, limited(*healthy))) == []
 
 
 def test_no_link_at_all() -> None:

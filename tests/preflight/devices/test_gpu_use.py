@@ -112,6 +112,39 @@ def test_the_recovery_that_the_driver_requires(action: str) -> None:
     assert said(gpu_use.GPU_RECOVERY, change) == [(Outcome.FAIL, f"its driver requires: {action}")]
 
 
+@pytest.mark.parametrize("words", ["GPU is lost", "GPU requires reset"])
+@pytest.mark.parametrize("value", ["<replay_counter>2", "<performance_state>P0", "<gpu_temp>31 C"])
+def test_a_gpu_without_values(value: str, words: str) -> None:
+    assert said(gpu_use.GPU_RECOVERY, (tag(value), f"{value.partition('>')[0]}>{words}<")) == [
+        (Outcome.FAIL, f"its driver reports: {words}")
+    ]
+
+
+def tag(value: str) -> str:
+    """The value of this tag in the output."""
+    begin = H200.index(value.partition(">")[0] + ">")
+    return H200[begin : H200.index("<", begin + 1) + 1]
+
+
+def test_unknown_errors_instead_of_several_values() -> None:
+    changes = [(tag(value), f"{value}>Unknown Error<") for value in ("<gpu_temp", "<performance_state", "<fan_speed")]
+    assert said(gpu_use.GPU_RECOVERY, *changes[:2]) == []
+    assert [outcome for outcome, _ in said(gpu_use.GPU_RECOVERY, *changes)] == [Outcome.WARN]
+
+
+@pytest.mark.parametrize(
+    ("flag", "action"), [("reset_required", "Reset"), ("drain_and_reset_recommended", "Drain and Reset")]
+)
+def test_a_reset_that_older_drivers_require(flag: str, action: str) -> None:
+    status = "<gpu_reset_status><{0}>{1}</{0}></gpu_reset_status>"
+    action_now = "<gpu_recovery_action>None</gpu_recovery_action>"
+    for kept in ("", action_now):
+        required = (action_now, kept + status.format(flag, "Yes"))
+        assert said(gpu_use.GPU_RECOVERY, required) == [(Outcome.FAIL, f"its driver requires: {action}")]
+    for other in ("No", "N/A", "Requested functionality has been deprecated"):
+        assert said(gpu_use.GPU_RECOVERY, (action_now, action_now + status.format(flag, other))) == []
+
+
 def test_replays_far_above_those_of_similar_gpus() -> None:
     hosts = [gpu(name=f"n{number}") for number in range(5)]
     assert wrong(of(gpu_use.GPU_REPLAYS, *hosts)) == []

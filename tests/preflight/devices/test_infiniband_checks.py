@@ -317,7 +317,12 @@ def test_without_opainfo_or_its_ports_nothing_passes() -> None:
         ("packet_seq_err", 0, 1),
         ("to_retransmits", 0, 1),  # bnxt_re
         ("max_retry_exceeded", 0, 2),
+        ("oos_drop_count", 0, 1),
+        ("rx_roce_errors", 0, 1),
+        ("tx_roce_error_pkts", 0, 1),
+        ("res_rx_pci_err", 0, 1),
         ("RetransSegs", 0, 1),  # irdma
+        ("tcpRetransSegs", 0, 1),
         ("retrans_timeout_events", 9, 10),  # efa
         ("no_completion_cmds", 0, 1),
         ("retrans_pkts", 9_000, 10_000),

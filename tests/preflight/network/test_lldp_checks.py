@@ -300,6 +300,8 @@ def test_both_rails_of_a_host_in_one_leaf() -> None:
     assert wrong(of(LLDP_LEAVES, *hosts, railed("n7", "a1", "a1"))) == [
         ("n7", "", Outcome.WARN, PINNED["hsn 0-1 on 1 switch, those"])
     ]
+    assert len(wrong(of(LLDP_LEAVES, railed("n7", "a1", "a1"), railed("n8", "a1", "b1")))) == 2  # two hosts
+    assert wrong(of(LLDP_LEAVES, railed("n7", "a2", "b2"), railed("n8", "a1", "b1"))) == []
     one_leaf = [railed(f"n{index}", "a1", "a1") for index in range(6)]
     assert wrong(of(LLDP_LEAVES, *one_leaf)) == []
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from fablint.model.preflight_results import Outcome, Result
 from fablint.preflight.check import ABSENT, Absent, Check, Judge, SiteValues, Value
-from fablint.preflight.class_values import Agreement, worded
+from fablint.preflight.class_values import Agreement, majority, worded
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.text.sanitise import shortened
@@ -39,12 +39,16 @@ class ValueComparison:
     by_class: bool = False  # compares components by name within a class, also those with another part number
     is_poor: Callable[[Any], bool] = _never  # whether a value slows down messages even if all hosts have it
     compares_pairs: bool = True  # else only two hosts may differ: values may be those of a host, such as its address
+    compares_parts: bool = False  # without similar hosts, equal components of a host are compared with each other
 
     def results(self, facts: Facts, check: Check, fleet: Fleet) -> Iterator[Result]:
         """Yield the results of all hosts for each of their targets."""
         like: dict[tuple[str, ...], list[tuple[str, Any]]] = defaultdict(list)
+        of_parts: dict[str, Mapping[str, Any]] = {}
         for host in fleet.hosts:
             values = facts(host)
+            if self.compares_parts:
+                of_parts[host.name] = values
             if not values:
                 yield check.absence(host, "", self.absent)
             for target, value in values.items():
@@ -55,9 +59,15 @@ class ValueComparison:
                 else:
                     like[target, *host.like(target)].append((host.name, value))
         for (target, *_), value_of_hosts in like.items():
-            yield from self._compared(check, target, value_of_hosts)
+            yield from self._compared(check, target, value_of_hosts, of_parts)
 
-    def _compared(self, check: Check, target: str, value_of_hosts: Sequence[tuple[str, Any]]) -> Iterator[Result]:
+    def _compared(
+        self,
+        check: Check,
+        target: str,
+        value_of_hosts: Sequence[tuple[str, Any]],
+        of_parts: Mapping[str, Mapping[str, Any]],
+    ) -> Iterator[Result]:
         agreed = Agreement.of([value for _, value in value_of_hosts])
         usual, count = agreed.usual, agreed.count
         if self.below:
@@ -72,6 +82,10 @@ class ValueComparison:
                 yield check.warning(host, target, kinds, value)
             elif self.is_poor(value) and (usual is None or value == usual):
                 yield check.warning(host, target, f"{worded(self.words, value)}{_among(agreed, value)}", value)
+            elif usual is None and self._differs_from_parts(target, value, of_parts.get(host, {})):
+                yield check.warning(
+                    host, target, f"{worded(self.words, value)}, most others of this host differ", value
+                )
             elif usual is None:
                 yield check.skip(host, target, f"{worded(self.words, value)}; no majority to compare with")
             elif not self.is_wrong(value, usual) or (self.is_poor(usual) and not self.is_poor(value)):
@@ -79,6 +93,12 @@ class ValueComparison:
             else:
                 message = f"{worded(self.words, value)}, {count} other{'s' if count > 1 else ''} {usual}"
                 yield check.difference(agreed.is_clear, host, target, message, value, usual)
+
+    def _differs_from_parts(self, target: str, value: Any, values: Mapping[str, Any]) -> bool:
+        """Tell whether a component differs from most components of its host with the same words after their name."""
+        make = target.partition(" ")[2]
+        usual, _ = majority([one for name, one in values.items() if name.partition(" ")[2] == make])
+        return usual is not None and self.is_wrong(value, usual)
 
     def is_wrong(self, value: Any, usual: Any) -> bool:
         """Tell whether a value differs from the usual one in the wrong direction."""

@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 _HEAD = re.compile(r"(hfi\d{1,3}_\d{1,3}):(\d{1,3})\b")
 _STATE = re.compile(r"\s*PortState:\s*(\S.*)")
-_PAIR = re.compile(r"\s*(LinkSpeed|LinkWidth)\s+Act:\s*(\d{1,4})(?:Gb)?\s+En:\s*(\S+)")
+_PAIR = re.compile(r"\s*(LinkSpeed|LinkWidth)\s+Act:\s*(\d{1,4}(?:\.\d)?)(?:Gb)?\s+En:\s*(\S+)")
 _LANES = re.compile(r"\s*LinkWidthDnGrd\s+ActTx:\s*(\d{1,4})\s+Rx:\s*(\d{1,4})\s+En:\s*(\S+)")
 _QUALITY = re.compile(r"\s*Link Quality:\s*(\d)\b(?:\s*\((\w+)\))?")
-_NUMBER = re.compile(r"\d{1,4}")
+_NUMBER = re.compile(r"\d{1,4}(?:\.\d)?")
 _WORDS = {"LinkSpeed": "{} Gb/s of {}", "LinkWidth": "width {} of {}"}
 
 
@@ -45,17 +45,17 @@ def _port(lines: list[str]) -> OmniPathPort:
 
 def _below(lines: Iterable[str]) -> Iterator[str]:
     for line in lines:
-        if (pair := _PAIR.match(line)) and int(pair[2]) < (most := _most(pair[3])):
-            yield _WORDS[pair[1]].format(pair[2], most)
+        if (pair := _PAIR.match(line)) and float(pair[2]) < (most := _most(pair[3])):
+            yield _WORDS[pair[1]].format(pair[2], f"{most:g}")
         if lanes := _LANES.match(line):
             most = _most(lanes[3])
             yield from (
-                f"{side} lanes {n} of {most}"
+                f"{side} lanes {n} of {most:g}"
                 for side, n in zip(("tx", "rx"), (lanes[1], lanes[2]), strict=True)
                 if int(n) < most
             )
 
 
-def _most(enabled: str) -> int:
-    """Return the largest number in a list such as `3,4` or `25Gb`."""
-    return max(map(int, _NUMBER.findall(enabled)), default=0)
+def _most(enabled: str) -> float:
+    """Return the largest number in a list such as `3,4` or `12.5,25Gb`."""
+    return max(map(float, _NUMBER.findall(enabled)), default=0)

@@ -79,6 +79,11 @@ def _judged(check: Check, host: str, address: str, blocks: dict[str, BlockErrors
         return check.warning(
             host, target, f"{plural(pages.pending, 'bad page')} in use until a reset", pages.pending, 0
         )
+    deferred = {name: errors.deferred for name, errors in blocks.items() if errors.deferred}
+    if deferred:
+        counted = ", ".join(f"{name} {count}" for name, count in deferred.items())
+        message = f"damaged data that no program has read yet (deferred errors): {counted}"
+        return check.warning(host, target, message, sum(deferred.values()), 0)
     if not blocks:
         return check.skip(host, target, "its driver counts no errors, or its memory has no ECC")
     corrected = sum(errors.corrected for errors in blocks.values())
@@ -94,7 +99,10 @@ GPU_RAS = Check(
         f"{AMD_GPUS}/DEVICE/ras/*_err_count, gpu_vram_bad_pages; at level full amd-smi metric --ecc --ecc-blocks, "
         "amd-smi bad-pages, rocm-smi --showrasinfo --showretiredpages"
     ),
-    rule="no bad page that could not be taken out of use; uncorrectable errors and pages pending until a reset warn",
+    rule=(
+        "no bad page that could not be taken out of use; uncorrectable and deferred errors and pages pending until a "
+        "reset warn"
+    ),
     severity=Severity.FAIL,
     component="host",
     remedy="reset the GPU if pages are pending (amd-smi reset -G); replace it if uncorrectable errors recur",

@@ -11,7 +11,7 @@ from fablint.preflight.check import Check
 from fablint.preflight.host import GPUS, Host
 from fablint.preflight.judges import limit, uniform, uniform_settings
 from fablint.preflight.judges.nvidia import NVIDIA_SMI, per_gpu, why_no_gpu
-from fablint.preflight.judges.uniform import Settings, SettingsComparison
+from fablint.preflight.judges.uniform import Settings, SettingsComparison, ValueComparison
 from fablint.snapshot.parsers.nvidia_smi import QUERY, Gpu
 from fablint.text.sanitise import shortened
 from fablint.text.units import share_text
@@ -116,9 +116,11 @@ GPU_POWER = Check(
     id="gpu.power",
     what="the power limit of every GPU",
     source=NVIDIA_SMI,
-    rule="not lower than on most similar hosts",
+    rule="not lower than on most similar hosts, alone than that of most GPUs of the host",
     remedy="set the same limit on all hosts (nvidia-smi -pl WATTS); check for a limit of a job or the BMC",
-    judge=uniform(_gpu_power, "power limit {} W", absent=why_no_gpu, below=True, numeric=True, reads=QUERY),
+    judge=ValueComparison("power limit {} W", why_no_gpu, below=True, compares_parts=True).judge(
+        _gpu_power, numeric=True, reads=QUERY
+    ),
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from fablint.model.names import plural
@@ -80,8 +80,24 @@ GPU_MEMORY_IN_USE = Check(
 )
 
 
+_INSTEAD = ("GPU is lost", "GPU requires reset")  # of a value
+_UNKNOWN, _FEWEST_UNKNOWN = "Unknown Error", 3  # instead of values; some drivers print a few on healthy GPUs
+_DEMANDS = {  # of drivers before 570
+    "gpu_reset_status/reset_required": "Reset",
+    "gpu_reset_status/drain_and_reset_recommended": "Drain and Reset",
+}
+
+
 def _judged_recovery(check: Check, host: Host, gpu: Gpu) -> Result:
+    texts = Counter(gpu.texts.values())
     action = gpu.text("gpu_recovery_action")
+    if instead := [text for text in _INSTEAD if texts[text]]:
+        return check.failure(host.name, gpu.name, f"its driver reports: {instead[0]}", instead[0])
+    if demanded := [words for path, words in _DEMANDS.items() if gpu.text(path) == "Yes"]:
+        action = demanded[0]
+    elif texts[_UNKNOWN] >= _FEWEST_UNKNOWN:
+        message = f"its driver reports {_UNKNOWN} instead of {texts[_UNKNOWN]} values"
+        return check.warning(host.name, gpu.name, message, texts[_UNKNOWN])
     if not action:
         return check.skip(host.name, gpu.name, "its driver does not report it")
     if action != "None":
@@ -93,7 +109,9 @@ GPU_RECOVERY = Check(
     id="gpu.recovery",
     what="the recovery that the driver requires of every GPU",
     source=NVIDIA_SMI,
-    rule="None",
+    rule=(
+        f"None, and values instead of {_INSTEAD[0]!r} or {_INSTEAD[1]!r}; {_UNKNOWN!r} instead of several values warns"
+    ),
     severity=Severity.FAIL,
     component="host",
     remedy="drain the host, then do what the driver requires: nvidia-smi -r, or a reboot",

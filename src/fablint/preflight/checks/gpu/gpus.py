@@ -13,7 +13,7 @@ from fablint.preflight.check import Check, Judge, SiteValues, typical_value
 from fablint.preflight.class_values import worded
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import GPUS, Host
-from fablint.preflight.judges import limit, uniform
+from fablint.preflight.judges import limit
 from fablint.preflight.judges.uniform import ValueComparison
 from fablint.snapshot.parsers.nvlink import nvlink_errors, nvlink_speeds
 
@@ -79,11 +79,13 @@ NV_LINKS = Check(
     id="gpu.nvlink",
     what="the NVLinks of every GPU, and their speed",
     source="nvidia-smi nvlink -s",
-    rule="the same number and speed as on most similar hosts",
+    rule="the same number and speed as on most similar hosts, alone as of most GPUs of the host",
     severity=Severity.FAIL,
     component="host",
     remedy="check the kernel log for Xid 74 and SXid; reset the GPUs, have the board inspected",
-    judge=uniform(_nv_links, "{}", absent="nvidia-smi, run at level full, reports no NVLinks"),
+    judge=ValueComparison("{}", "nvidia-smi, run at level full, reports no NVLinks", compares_parts=True).judge(
+        _nv_links
+    ),
 )
 
 

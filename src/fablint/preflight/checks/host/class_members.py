@@ -14,6 +14,7 @@ from fablint.preflight.host_classes import CLASS, HostClass, coarse_counts
 from fablint.snapshot.cards import Card
 from fablint.text.sanitise import shortened
 
+PAIR = 2  # the only two hosts of a machine and CPU are compared
 _MAX_LABEL = 160  # characters of the description of a class
 
 
@@ -26,8 +27,8 @@ def _host_classes(check: Check, fleet: Fleet) -> Iterator[Result]:
                 yield check.skip(host, "", "machine, CPU and cards are unknown")
             elif item.key in short:
                 lack = short[item.key]
-                few, many = plural(len(item.hosts), "host"), len(lack.than.hosts)
-                message = f"{lack.words} on {few}, {many} others have all of them"
+                few = plural(len(item.hosts), "host")
+                message = f"{lack.words} on {few}, {_having(len(lack.than.hosts))} all of them"
                 yield check.failure(host, "", message, label, shortened(lack.than.label, _MAX_LABEL))
             elif len(item.hosts) > 1:
                 yield check.ok(host, value=label)
@@ -39,11 +40,18 @@ HOST_CLASSES = Check(
     id=CLASS,
     what="the class of every host, which are the hosts it is compared with",
     source="DMI vendor and product, CPU model, PCI ids and board ids of NICs and GPUs",
-    rule="other hosts have the same build; no group of hosts has fewer cards than a much larger group of its machine",
+    rule=(
+        "other hosts have the same build; no group of hosts has fewer cards than a much larger group of its machine, "
+        "and none of the only two hosts of a machine has fewer cards of a kind than the other"
+    ),
     component="host",
     remedy="check whether cards failed on all of these hosts; a host without a class is not compared",
     judge=Judge(_host_classes),
 )
+
+
+def _having(hosts: int) -> str:
+    return f"{plural(hosts, 'other')} {'has' if hosts == 1 else 'have'}"
 
 
 class Lack(NamedTuple):
@@ -61,7 +69,9 @@ def lacking(classes: Sequence[HostClass]) -> list[Lack]:
         for than in classes:
             if less.built.build != than.built.build:
                 continue
-            if not is_clear(len(than.hosts), len(than.hosts) + len(less.hosts)):
+            like = [one for one in classes if one.built.build == less.built.build]
+            is_pair = sum(len(one.hosts) for one in like) == PAIR
+            if not is_pair and not is_clear(len(than.hosts), len(than.hosts) + len(less.hosts)):
                 continue
             words = _fewer(less.built.cards, than.built.cards)
             if words:

@@ -9,7 +9,7 @@ from statistics import median
 
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.check import Check, Judge, SiteValues, Value
-from fablint.preflight.class_values import is_clear
+from fablint.preflight.class_values import Agreement, is_clear
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.preflight.judges import among_peers, limit
@@ -56,7 +56,10 @@ def _compared_sizes(check: Check, _: str, like: Sequence[tuple[Host, float]]) ->
     sizes = sorted(size for _, size in like)
     usual = median(sizes)
     for host, size in like:
-        if len(sizes) < LEAST_SIMILAR:
+        if len(sizes) == 2 and sizes[0] < MIN_SHARE * sizes[1]:
+            agreed = Agreement.of([f"{one:.1f} GiB" for _, one in like])
+            yield check.warning(host.name, "", agreed.kinds("{}", [(one.name, f"{gib:.1f} GiB") for one, gib in like]))
+        elif len(sizes) < LEAST_SIMILAR:
             yield check.skip(host.name, "", TOO_FEW)
         else:
             yield _judged_memory(check, host.name, size, sizes, usual)
@@ -82,7 +85,10 @@ MEMORY = Check(
     id="host.memory",
     what="the size of the memory",
     source="/proc/meminfo, MemTotal",
-    rule="at most 1.4 % below the median of similar hosts (one DIMM of 64 is 1.56 %); half of it is a failure",
+    rule=(
+        "at most 1.4 % below the median of similar hosts, or two hosts below each other (one DIMM of 64 is 1.56 %); "
+        "half of it is a failure"
+    ),
     severity=Severity.FAIL,
     component="host",
     remedy="look for a DIMM that failed or was mapped out: host.numa.memory says on which NUMA node",

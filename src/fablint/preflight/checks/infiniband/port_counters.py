@@ -97,8 +97,12 @@ _LOSS_LIMITS = {
     # bnxt_re
     **dict.fromkeys(("to_retransmits", "seq_err_naks_rcvd", "missing_resp", "max_retry_exceeded"), Limit(1, 10)),
     **dict.fromkeys(("unrecoverable_err", "rx_roce_discards", "tx_roce_discards"), Limit(1, 10)),
-    # irdma
-    "RetransSegs": Limit(1, 100),
+    **dict.fromkeys(("oos_drop_count", "rx_roce_errors", "tx_roce_errors"), Limit(1, 10)),  # until Linux 6.14
+    # bnxt_re of Broadcom
+    **dict.fromkeys(("res_oos_drop_count", "rx_roce_error_pkts", "tx_roce_error_pkts"), Limit(1, 10)),
+    **dict.fromkeys(("res_rx_pci_err", "res_tx_pci_err"), Limit(1, 1)),
+    # irdma, the first until Linux 6.17
+    **dict.fromkeys(("tcpRetransSegs", "RetransSegs"), Limit(1, 100)),
     # efa, whose protocol sends over many paths and repeats some packets by design
     **dict.fromkeys(("retrans_timeout_events", "unresponsive_remote_events"), Limit(10, 100)),
     "impaired_remote_conn_events": Limit(10, 100),
@@ -126,7 +130,7 @@ def _judged_ib_loss(check: Check, host: Host, part: CountedPart, excess: Excess)
 
 IB_LOSS = Check(
     id="ib.roce.loss",
-    what="packets that were retransmitted after a loss, and requests that timed out",
+    what="packets that were lost, damaged or retransmitted, and requests that timed out",
     source=f"{_COUNTERS}/hw_counters, by driver: {', '.join(_LOSS_LIMITS)}",
     rule=(
         "none during the snapshot, fewer than 10 in an hour; at the first reading totals not far above those of peers"

@@ -27,7 +27,9 @@ def _assigned(check: Check, host: Host) -> Mapping[str, Result | Sequence[Addres
 def _compared_assigned(check: Check, nic: str, like: Sequence[tuple[Host, Sequence[Address]]]) -> Iterator[Result]:
     agreed = Agreement.of([bool(addresses) for _, addresses in like])
     for host, addresses in like:
-        if addresses:
+        if agreed.is_pair and agreed.is_divided:
+            yield check.warning(host.name, nic, f"one of two hosts has an IPv4 address: {_owner(like)}")
+        elif addresses:
             yield check.ok(host.name, nic, value=addresses[0].text)
         elif agreed.usual:
             message = f"no IPv4 address, {plural(agreed.count, 'other')} have one"
@@ -36,11 +38,15 @@ def _compared_assigned(check: Check, nic: str, like: Sequence[tuple[Host, Sequen
             yield check.skip(host.name, nic, "no IPv4 address, the same as most others")
 
 
+def _owner(like: Sequence[tuple[Host, Sequence[Address]]]) -> str:
+    return next(host.name for host, addresses in like if addresses)
+
+
 IP_ASSIGNED = Check(
     id="net.ip.assigned",
     what="the IPv4 address of every NIC of the fabric",
     source="ip -j addr",
-    rule="present if most similar hosts have one",
+    rule="present if most similar hosts have one, or the other of two",
     severity=Severity.FAIL,
     remedy="set the address; check DHCP or the fabric manager",
     judge=among_peers(_assigned, _compared_assigned, NO_INTERFACE),

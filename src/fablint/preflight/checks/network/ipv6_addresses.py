@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from ipaddress import ip_interface
 from typing import Any
 
 from fablint.model.names import plural
-from fablint.model.preflight_results import Result, Severity
+from fablint.model.preflight_results import Outcome, Result, Severity
 from fablint.preflight.check import Check, Judge
-from fablint.preflight.class_values import Agreement
+from fablint.preflight.class_values import LEAST_OTHERS, Agreement
 from fablint.preflight.fleet import Fleet
 from fablint.preflight.host import Host
 from fablint.snapshot.nics import ip_documents
@@ -37,10 +39,12 @@ def _ipv6(check: Check, fleet: Fleet) -> Iterator[Result]:
         rails[host.kind] |= {nic.name for nic in host.interfaces}
     by_host = {host.name: _addresses(host, rails[host.kind]) for host in fleet.hosts}
     having: dict[tuple[str, ...], list[bool]] = defaultdict(list)
+    networks: dict[tuple[str, ...], Counter[str]] = defaultdict(Counter)  # with the number of hosts
     owners: dict[str, dict[str, str]] = defaultdict(dict)  # of an address: a NIC of each host
     for host in fleet.hosts:
         for nic, addresses in by_host[host.name].items():
             having[nic, *host.like(nic)].append(bool(addresses))
+            networks[nic, *host.like(nic)].update(_networks(addresses))
             for address in addresses:
                 owners[str(address.get("local"))].setdefault(host.name, nic)
     agreed = {key: Agreement.of(values) for key, values in having.items()}
@@ -48,7 +52,10 @@ def _ipv6(check: Check, fleet: Fleet) -> Iterator[Result]:
         if not by_host[host.name]:
             yield check.skip(host.name, "", "no network interface of the fabric, or its addresses are not visible")
         for nic, addresses in by_host[host.name].items():
-            yield _judged(check, host.name, nic, addresses, agreed[nic, *host.like(nic)], owners)
+            key = nic, *host.like(nic)
+            result = _judged(check, host.name, nic, addresses, agreed[key], owners)
+            elsewhere = _elsewhere(addresses, networks[key], agreed[key]) if result.outcome is Outcome.PASS else ""
+            yield check.warning(host.name, nic, elsewhere) if elsewhere else result
 
 
 def _judged(
@@ -59,6 +66,10 @@ def _judged(
     agreed: Agreement,
     owners: Mapping[str, Mapping[str, str]],
 ) -> Result:
+    if agreed.is_pair and agreed.is_divided:
+        return check.warning(
+            host, nic, f"{'an' if addresses else 'no'} IPv6 address, other than on the other of two hosts"
+        )
     if not addresses:
         if not agreed.usual:
             return check.skip(host, nic, "no IPv6 address, the same as most others")
@@ -75,11 +86,35 @@ def _judged(
     return check.ok(host, nic, value=shortened(str(addresses[0].get("local"))))
 
 
+def _networks(addresses: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the networks of addresses: `2001:db8:1::/64`."""
+    result = set()
+    for item in addresses:
+        with suppress(ValueError):  # a malformed address
+            result.add(str(ip_interface(f"{item.get('local')}/{item.get('prefixlen')}").network))
+    return result
+
+
+def _elsewhere(addresses: list[Mapping[str, Any]], networks: Counter[str], agreed: Agreement) -> str:
+    """Return how the networks of a NIC differ from that of most hosts; '' if it shares one with another host.
+
+    Several hosts, such as those of a rack, may have a network of their own; a single host may not.
+    """
+    usual, count = max(networks.items(), key=lambda item: item[1], default=("", 0))
+    ours = _networks(addresses)
+    if count < LEAST_OTHERS or 2 * count <= agreed.total or any(networks[one] > 1 for one in ours):
+        return ""
+    return f"in {shortened(', '.join(sorted(ours)))}, {plural(count, 'other')} in {usual}"
+
+
 IP6_ADDRESS = Check(
     id="net.ip6",
     what="the IPv6 addresses of every NIC of the fabric",
     source="ip -j addr",
-    rule="present if most similar hosts have one; of no other host; duplicate address detection did not fail",
+    rule=(
+        "present if most similar hosts have one, or the other of two; of no other host; duplicate address "
+        "detection did not fail; a host alone in a network warns, if most similar hosts are in one"
+    ),
     severity=Severity.FAIL,
     remedy="set another address; check router advertisements and DHCPv6",
     judge=Judge(_ipv6),

@@ -38,6 +38,10 @@ def _leaves(check: Check, fleet: Fleet) -> Iterator[Result]:
             message = f"connected to the host {switches[others[0]]}, most other hosts to switches"
             yield check.failure(host.name, others[0], message, switches[others[0]])
             continue
+        if agreed[host.kind, len(switches)].is_pair and agreed[host.kind, len(switches)].is_divided:
+            message = agreed[host.kind, len(switches)].kinds("number of switches {}")
+            yield check.warning(host.name, "", message, len(set(switches.values())))
+            continue
         usual, number = agreed[host.kind, len(switches)], len(set(switches.values()))
         if usual.usual is not None and number < usual.usual:
             ends = f"{number} switch{'es' * (number > 1)}"
@@ -51,7 +55,10 @@ LLDP_LEAVES = Check(
     id="lldp.leaves",
     what="the switches that the NICs of a host are connected to",
     source="lldpcli show neighbors, lldptool -t -n -i NIC",
-    rule="not fewer than on most similar hosts with as many neighbours; no neighbour is another host",
+    rule=(
+        "not fewer than on most similar hosts, or the other of two, with as many neighbours; no neighbour is another "
+        "host"
+    ),
     component="cable",
     root=True,
     remedy="move the cable of one rail to the switch of its plane",

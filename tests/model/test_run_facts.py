@@ -84,3 +84,12 @@ def test_a_value_of_another_type_is_refused_by_name(attributes, error) -> None:
 def test_cells_of_rounds_are_one_number_or_a_list() -> None:
     both = [facts_of(RowFacts, {"rounds": 3, "cells_per_round": cells}) for cells in (4, [4, 4, 2])]
     assert [facts.schedule.planned_cells for facts in both] == [[4, 4, 4], [4, 4, 2]]
+
+
+def test_hosts_with_equal_nics_share_one_list() -> None:
+    nics = {host: [{"name": "hsn0", "speed_mbps": speed}] for host, speed in (("a", 200), ("b", 100), ("c", 200))}
+    facts = facts_of(RunFacts, {"hosts": ["c", "d", "a", "b"], "nics": nics})
+    lists, list_of = facts.nic_lists
+    assert [lists[number] for number in list_of] == [facts.nics.get(host, ()) for host in facts.hosts]
+    assert facts.nics["a"] is facts.nics["c"]
+    assert document_of(facts)["nics"] == nics

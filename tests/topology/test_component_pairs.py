@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from fablint.model import Placement, Routing, State
-from fablint.simulate import fat_tree, simulate
+from fablint.simulate import Fabric, dragonfly, fat_tree, simulate, torus
 from fablint.topology.component_pairs import FindingPairs, hosts_behind
 from fablint.topology.routing import routes_of
 from finding_cases import finding
@@ -41,6 +41,24 @@ def test_pairs_that_use_a_component_and_hosts_behind_it(kind, name, direction, b
     used = crossing.of(src, dst, placement.switch, "src") & (placement.host[src] != placement.host[dst])
     assert crossing.number(placement) == np.count_nonzero(used) > 0
     assert [placement.hosts[code] for code in hosts_behind(of_component, crossing, placement)] == behind
+
+
+@pytest.mark.parametrize(
+    ("fabric", "routing"),
+    [(DEEP, "d-mod-k"), (dragonfly(5, 4, 2), "shortest"), (torus((4, 3)), "shortest")],
+)
+def test_pairs_that_use_a_link_are_those_whose_path_has_it(fabric: Fabric, routing: str) -> None:
+    topology = replace(fabric.topology, routing=Routing(kind=routing))
+    placement, routes = Placement.of(simulate(fabric, seed=1), topology), routes_of(topology)
+    src, dst = (ranks.ravel() for ranks in np.indices((placement.ranks, placement.ranks)))
+    code = routes.codes(placement.switches)[placement.switch]
+    hops = routes.hops(code[src], code[dst], placement.location[dst])
+    links = [*range(0, len(routes.ends), max(1, len(routes.ends) // 12))]
+    findings = [finding(State.FAULT, "link", routes.names[link]) for link in links]
+    assert (hops >= 0).any()
+    for link, crossing in zip(links, FindingPairs(findings, placement, routes).crossings, strict=True):
+        used = np.zeros(src.size, bool) if crossing is None else crossing.of(src, dst, placement.switch, "src")
+        assert np.array_equal(used, (hops == link).any(axis=1)), routes.names[link]
 
 
 def behind_in_deep_tree(kind: str, name: str, routing: str) -> tuple[list[str], int, int]:

@@ -100,6 +100,23 @@ def test_all_queries_at_once_are_those_one_by_one() -> None:
         assert alone.tolist() == [link for link in together[query].tolist() if link >= 0]
 
 
+@pytest.mark.parametrize("fabric", [fat_tree(4, 3), dragonfly(5, 4, 2)], ids=["tree", "dragonfly"])
+def test_a_path_crosses_only_links_of_shortest_paths(fabric: Fabric) -> None:
+    routes = routes_of(fabric.topology)
+    leaves = np.unique(routes.codes(list(fabric.topology.host_switch.values())))
+    links = np.arange(len(routes.ends))
+    for start in leaves.tolist():
+        on_shortest = routes.are_on_shortest(links, start, leaves)
+        _, link, _ = (entry for entry in routes.exposure(np.full(leaves.size, start), leaves))
+        assert set(np.flatnonzero(on_shortest.any(axis=1)).tolist()) == set(link.tolist())
+
+
+def test_links_are_selected_by_the_names_of_their_switches() -> None:
+    routes = routes_of(fat_tree(4).topology)
+    chosen = [tuple(routes.names[link].split(">")) for link in (0, 3)]
+    assert np.flatnonzero(routes.are_among([*chosen, ("no", "switch")])).tolist() == [0, 3]
+
+
 def test_parallel_cables_are_one_link() -> None:
     routes = routes_of(topology_of([(0, 1), (1, 0), (0, 1), (1, 2)], 3))
     assert routes.names == ("s0>s1", "s1>s0", "s1>s2", "s2>s1")

@@ -6,7 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
+import numpy as np
+
 from fablint.model import ComponentKind, ComponentRef, Endpoint, Finding, State
+from fablint.model.arrays import Mask
+from fablint.topology.routing import Routes
 
 NAMED_STATES = (State.FAULT, State.SUSPECT, State.CONFOUNDED, State.SUPPRESSED)
 _OF_SWITCHES: frozenset[ComponentKind] = frozenset({"switch", "group"})
@@ -46,6 +50,11 @@ class ConcernedComponents:
     def has_link(self, source: str, target: str) -> bool:
         """Return whether the link from a switch to another is concerned."""
         return (source, target) in self.directions or not self.all_links_of.isdisjoint((source, target))
+
+    def links(self, routes: Routes) -> Mask:
+        """(links,) which links of the routes are concerned."""
+        is_switch = np.array([name in self.all_links_of for name in routes.switches], dtype=bool)
+        return np.asarray(routes.are_among(self.directions) | is_switch[routes.ends].any(axis=1))
 
 
 def _is_of_all_links(component: ComponentRef) -> bool:

@@ -78,7 +78,7 @@ def diagnose(
     """
     settings = settings or Settings()
     wiring = wiring_of(run, topology.named_as(run.hosts) if topology is not None else None, settings)
-    judged, left_out = judge_run(run, wiring.topology, settings, others, host_facts or {}, step)
+    judged, left_out = judge_run(run, wiring.topology, wiring.placement, settings, others, host_facts or {}, step)
     placement, clearing, settings = judged.placement, judged.clearing, judged.settings
     claims = Claims.of(judged, wiring.misplaced)
     missing = missing_cells(run, placement, others)

@@ -72,7 +72,7 @@ class Placement:
             gpu=gpu,
             oversubscribed=_oversubscribed(run, host),
             shared_machines=(run.facts.launch.machines or len(hosts)) < len(hosts),
-            line_rate=_line_rates(run, hosts),
+            line_rate=_line_rates(run),
         )
 
     @classmethod
@@ -140,8 +140,8 @@ class Placement:
     def _of_hosts(self, code: np.ndarray, names: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
         """Return the (hosts,) names that the codes of the ranks of each host select."""
         of_host: list[set[str]] = [set() for _ in self.hosts]
-        for host, number in np.unique(np.stack([self.host, code])[:, code >= 0], axis=1).T.tolist():
-            of_host[host].add(names[number])
+        for key in np.unique((self.host.astype(np.int64) * len(names) + code)[code >= 0]).tolist():
+            of_host[key // len(names)].add(names[key % len(names)])
         return tuple(tuple(sorted(members)) for members in of_host)
 
     @cached_property
@@ -215,9 +215,11 @@ def _devices(
     return tuple(index), codes
 
 
-def _line_rates(run: Run, hosts: Sequence[str]) -> Floats | None:
+def _line_rates(run: Run) -> Floats | None:
     """(hosts,) bytes/s of the fastest NIC of each host."""
-    speeds = [max((float(nic.speed_mbps or 0) for nic in run.facts.nics.get(host, ())), default=0.0) for host in hosts]
+    lists, list_of = run.facts.nic_lists
+    fastest = [max((float(nic.speed_mbps or 0) for nic in nics), default=0.0) for nics in lists]
+    speeds = [fastest[number] for number in list_of]
     return np.array(speeds) * 1e6 / 8 if speeds and all(speed > 0 for speed in speeds) else None
 
 

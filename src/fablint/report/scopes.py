@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import SCOPES, Medium, Placement, Row, Run, Scope
+from fablint.model.figures.distinct_codes import distinct_values
 from fablint.model.figures.pair_metrics import PairMetrics, figures_of, quotable
 from fablint.model.limits.thresholds import Compared, Comparison
 from fablint.report.survey.row_survey import SizeSurvey
@@ -169,7 +170,7 @@ class _Sum:
     def line(self, section: str, kernel: str, size: int, medium: str) -> ScopeLine | None:
         if not self.cells:
             return None
-        pairs = self.whole + (np.unique(np.concatenate(self.pairs)).size if self.pairs else 0)
+        pairs = self.whole + (distinct_values(np.concatenate(self.pairs)).size if self.pairs else 0)
         mean = self.total / self.cells
         each = float(np.concatenate(self.hosts).mean()) if self.hosts else None
         sums = np.concatenate(self.rounds) if self.rounds else np.zeros(0)

@@ -148,14 +148,13 @@ class FindingPairs:
         """Links between switches of a finding's components, by number in the routes."""
         if self.routes is None or finding.component == "route":
             return set()
-        number = {name: index for index, name in enumerate(self.routes.names)}
         links: set[int] = set()
         for component in finding.components:
             ends = [end.nodes for end in component.ends]
             if len(ends) == 2:
-                there = {f"{a}>{b}" for a in ends[0] for b in ends[1]}
-                back = {f"{b}>{a}" for a in ends[0] for b in ends[1]}
-                links |= {number[name] for name in (there if component.directed else there | back) if name in number}
+                there = {(a, b) for a in ends[0] for b in ends[1]}
+                named = there if component.directed else there | {(b, a) for a, b in there}
+                links |= set(np.flatnonzero(self.routes.are_among(named)).tolist())
             elif component.kind == "switch" and ends:
                 codes = [code for code, name in enumerate(self.routes.switches) if name in ends[0]]
                 links |= set(np.flatnonzero(np.isin(self.routes.ends, codes).any(axis=1)).tolist())
@@ -169,16 +168,30 @@ class FindingPairs:
             return {}
         crossed: PathShares = {link: np.zeros(size, dtype=bool) for link in links}
         code = np.append(routes.codes(place.switches), np.int32(-1))
-        ranks = np.arange(place.ranks)
-        certain = False
+        if not self._is_certain(code):
+            return self._likely(links, code, crossed)
         for row in range(size[0] - 1):
-            start = np.full(place.ranks, code[row], dtype=np.int32)
-            hops = routes.hops(start, code[place.switch], place.location)
-            certain = certain or bool((hops >= 0).any())
+            ranks = self._receivers(links, code, row)
+            hops = routes.hops(np.full(ranks.size, code[row]), code[place.switch[ranks]], place.location[ranks])
             for step in hops.T:
                 for link in np.intersect1d(step, links).tolist():
                     crossed[link][row, ranks[step == link]] = True
-        return crossed if certain else self._likely(links, code, crossed)
+        return crossed
+
+    def _is_certain(self, code: Codes) -> bool:
+        """Return whether the path of any message is known, by a receiver on each switch; `code` of each switch."""
+        assert self.routes is not None
+        _, example = np.unique(self.placement.switch, return_index=True)
+        to, host = code[self.placement.switch[example]], self.placement.location[example]
+        return any((self.routes.hops(np.full(to.size, start), to, host) >= 0).any() for start in code[:-1])
+
+    def _receivers(self, links: list[int], code: Codes, row: int) -> Codes:
+        """Return the ranks to which messages from a switch may cross a link: the others are not followed."""
+        assert self.routes is not None
+        if self.routes.routing.kind == "tables":
+            return np.arange(self.placement.ranks)
+        is_near = np.any(self.routes.are_on_shortest(np.array(links), code[row], code), axis=0)
+        return np.flatnonzero(is_near[self.placement.switch])
 
     def _likely(self, links: list[int], code: Codes, crossed: PathShares) -> PathShares:
         """Return where no path is certain, the pairs of switches that cross a link most often, with their shares."""

@@ -6,7 +6,7 @@ between a host and its switch are not included: they belong to the host.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,13 +14,13 @@ import numpy as np
 
 from fablint.model import ComponentRef, Routing, Topology
 from fablint.model.arrays import Codes, Floats, Ints, Mask, Values
-from fablint.model.figures.distinct_codes import are_few, distinct_codes
+from fablint.model.figures.distinct_codes import are_few, ascending_order, distinct_codes
 
 # A dragonfly's minimal paths cross at most one cable between groups, and any number inside groups: two cables between
 # groups cost more than one plus two hops on either side. Fat trees have no cables between two declared groups.
 BETWEEN_GROUPS = 5
 UNREACHED = np.iinfo(np.int8).max
-QUERIES = 1 << 16  # next hops that are looked up at a time
+QUERIES = 1 << 14  # next hops that are looked up at a time
 MAX_HOPS = 16  # of a forwarding table: a longer path is a routing loop
 
 
@@ -50,6 +50,17 @@ class Routes:
         """Name of each directed link: `s0>s1`."""
         return tuple(f"{self.switches[a]}>{self.switches[b]}" for a, b in self.ends.tolist())
 
+    @cached_property
+    def numbers(self) -> Mapping[tuple[str, str], int]:
+        """Number of each directed link by the names of its switches."""
+        return {(self.switches[a], self.switches[b]): link for link, (a, b) in enumerate(self.ends.tolist())}
+
+    def are_among(self, directions: Iterable[tuple[str, str]]) -> Mask:
+        """(L,) which links are among those with these names of switches."""
+        result = np.zeros(len(self.ends), dtype=bool)
+        result[[self.numbers[ends] for ends in directions if ends in self.numbers]] = True
+        return result
+
     def codes(self, switches: Sequence[str]) -> Codes:
         """(k,) codes of switches by name, -1 for switches that are not in the topology."""
         return codes_of(switches, {name: code for code, name in enumerate(self.switches)})
@@ -75,7 +86,11 @@ class Routes:
         src, dst, host = (np.asarray(values, dtype=np.int32).ravel() for values in (src_switch, dst_switch, dst_host))
         receivers = (len(self.switches) + 1) * (len(self.hosts) + 1)
         if not are_few(src.size, receivers):
-            return self._hops(src, dst, host)
+            order = ascending_order(dst + 1)  # messages to one switch look up the same part of the table of distances
+            ordered = self._hops(src[order], dst[order], host[order])
+            hops = np.empty_like(ordered)
+            hops[order] = ordered
+            return hops
         # Many messages: each different path is looked up once.
         receiver = distinct_codes((dst + 1).astype(np.int64) * (len(self.hosts) + 1) + host + 1)
         path = distinct_codes((src + 1).astype(np.int64) * receiver.keys.size + receiver.number)
@@ -114,6 +129,13 @@ class Routes:
         row = self._row[dst_switch]
         cost = self._distance[src_switch, row].astype(np.int64)
         return np.where((src_switch < 0) | (dst_switch < 0) | (row < 0) | (cost == UNREACHED), -1, cost)
+
+    def are_on_shortest(self, links: Codes, src_switch: int, dst_switch: Codes) -> Mask:
+        """(l, k) whether a shortest path from a switch with hosts to each of k others crosses each of l links."""
+        before, behind = self.ends[links].T
+        row = self._row[dst_switch]
+        cost = self._distance[before, self._row[src_switch]].astype(np.int64) + self.costs[links]
+        return np.asarray(cost[:, None] + self._distance[behind][:, row] == self._distance[src_switch, row])
 
     def slowest_cables(self, switches: Codes) -> Floats:
         """(k, k) bytes/s of the slowest cable that a message between each two of k switches with hosts may cross.
@@ -199,9 +221,8 @@ class Routes:
         far = self._distance[at, row]
         far[(row < 0) | (far == UNREACHED)] = -1  # no path: no link leads nearer
         # Positions in the flat table: numpy looks these up in a third of the time of pairs of indices.
-        place = self._first_beyond[at]
-        place += row[:, None]
-        return np.asarray(self._distance.ravel().take(place) == far[:, None] - self._cost[at])
+        place = self._beyond[at] + (row.astype(np.int64) * self._distance_to.shape[1])[:, None]
+        return np.asarray(self._distance_to.ravel().take(place) == far[:, None] - self._cost[at])
 
     @cached_property
     def _cost(self) -> Ints:
@@ -214,9 +235,9 @@ class Routes:
         return np.where(self._out >= 0, self.ends[self._out, 1] if len(self.ends) else 0, len(self.switches))
 
     @cached_property
-    def _first_beyond(self) -> Codes:
-        """(S, degree) position of the row of each switch of `_beyond` in the flat table of distances."""
-        return np.asarray(self._beyond.astype(np.int64) * self._distance.shape[1])
+    def _distance_to(self) -> Ints:
+        """(switches with hosts, S + 1) `_distance` by destination."""
+        return np.ascontiguousarray(self._distance.T)
 
     @cached_property
     def _out(self) -> Codes:

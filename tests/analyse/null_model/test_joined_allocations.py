@@ -7,7 +7,7 @@ import pytest
 from split_cases import SplitFabric
 
 from fablint.analyse import diagnose
-from fablint.model import ComponentRef, State, Verdict
+from fablint.model import ComponentRef, Placement, State, Verdict
 from fablint.simulate import Fault
 from fablint.simulate.fabrics.kinds import build
 from fablint.simulate.simulated_fabric import Fabric
@@ -104,7 +104,8 @@ def test_levels_are_those_of_the_launches() -> None:
     from fablint.analyse.settings import Settings
 
     levels = (0.03, 0.0, -0.03, 0.0)
-    judged, _ = judge_run(SplitFabric(TREE, 4, levels=levels).joined(), TREE.topology, Settings(), (), {})
+    run = SplitFabric(TREE, 4, levels=levels).joined()
+    judged, _ = judge_run(run, TREE.topology, Placement.of(run, TREE.topology), Settings(), (), {})
     for view in judged.views:
         assert view.levels is not None
         assert view.levels.confirmed.all()

@@ -31,7 +31,7 @@ from fablint.analyse.null_model.offsets.allocation_levels import (
     subtract_allocation_levels,
 )
 from fablint.analyse.null_model.offsets.nic_offsets import NicOffsets, fit_nic_offsets, subtract_nic_offsets
-from fablint.analyse.observations.message_paths import MessagePaths, find_message_paths
+from fablint.analyse.observations.message_paths import MessagePaths, SharedPaths
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.resolution import find_step
 from fablint.analyse.observations.round_starts import round_starts
@@ -86,13 +86,15 @@ class ViewResult(SearchResult):
         return bool((self.host_partners >= self.host_partners.size - 1).all())
 
 
-def judge_view(view: View, *, declared: bool = True) -> ViewResult:
+def judge_view(view: View, shared_paths: SharedPaths | None = None, *, declared: bool = True) -> ViewResult:
     """Fit the model of a view and search for faulty components.
 
     Parameters
     ----------
     view
         The view.
+    shared_paths
+        Paths of the pairs of all views; None: there is no other view.
     declared
         Whether switches were declared. Switches that were inferred from the times are not evidence about the paths
         between them.
@@ -100,7 +102,7 @@ def judge_view(view: View, *, declared: bool = True) -> ViewResult:
     flows, placement, routes, settings = view.flows, view.placement, view.routes, view.settings
     pairs, nic_offsets = _log_times(flows, placement)
     measured = int(np.count_nonzero(~np.isnan(pairs.value)))
-    message_paths = find_message_paths(pairs, placement, routes)
+    message_paths = (shared_paths or SharedPaths(placement, routes)).of(pairs)
     classes = _classes(view, pairs, message_paths, nic_offsets)
     levels = fit_allocation_levels(
         pairs, lambda cells: classes.of_cells(pairs, cells), flows.allocations, settings.tolerance

@@ -10,6 +10,7 @@ from fablint.analyse.explain.view import ViewResult, judge_view
 from fablint.analyse.explain.view_search import View
 from fablint.analyse.findings.retransmissions import Retransmissions, retransmissions
 from fablint.analyse.null_model.recorded_facts import Facts, HostFacts, facts_of
+from fablint.analyse.observations.message_paths import SharedPaths
 from fablint.analyse.observations.samples import UsableRow, select_usable_rows
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Note, Placement, Run, Topology
@@ -55,6 +56,7 @@ class JudgedRun:
 def judge_run(
     run: Run,
     topology: Topology | None,
+    placement: Placement,
     settings: Settings,
     others: Sequence[Finding],
     host_facts: HostFacts,
@@ -62,9 +64,8 @@ def judge_run(
 ) -> tuple[JudgedRun, list[Note]]:
     """Judge each size of each row, and return a note for each row that cannot be judged.
 
-    Parameters: as of `diagnose`; `topology` names the hosts as the run does.
+    Parameters: as of `diagnose`; `topology` names the hosts as the run does, and `placement` has its ranks in it.
     """
-    placement = Placement.of(run, topology)
     routes = routes_of(topology) if topology and topology.cables and placement.switches else None
     rows, left_out = select_usable_rows(run, placement, settings)
     settings = replace(settings, look=max((1 + len(usable.more) for usable in rows), default=1))
@@ -74,8 +75,9 @@ def judge_run(
         View(usable.flows(size, placement), placement, routes, settings, len(sizes), facts) for usable, size in sizes
     ]
     views, cells = [], list(accumulate(view.flows.observations.sent.size for view in of_sizes))
+    shared_paths = SharedPaths(placement, routes)
     for view, done in zip(of_sizes, cells, strict=True):
-        views.append(judge_view(view, declared=declared))
+        views.append(judge_view(view, shared_paths, declared=declared))
         if step is not None and done < cells[-1]:
             step(done, cells[-1])
     resent = retransmissions(run, placement, routes, settings)

@@ -57,16 +57,13 @@ def unreported_findings(
         switches[code] &= name not in concerned.switches
     if routes is not None:
         by_design = frozenset().union(*(component.directions for component in designed))
-        for link, (a, b) in enumerate(routes.ends.tolist()):
-            ends = routes.switches[a], routes.switches[b]
-            links[link] &= ends not in by_design and not concerned.has_link(*ends)
+        links &= ~routes.are_among(by_design) & ~concerned.links(routes)
     missing = {
         component for finding in findings if finding.state is State.NOT_JUDGED for component in finding.components
     }
     if routes is not None:
         without = frozenset().union(*(component.directions for component in missing))
-        named_links = [(routes.switches[a], routes.switches[b]) in without for a, b in routes.ends.tolist()]
-        judgeable = judgeable & ~np.array(named_links, dtype=bool)
+        judgeable = judgeable & ~routes.are_among(without)
     result += unjudged(judged, placement, routes, judgeable, settings, named=named, missing=missing)
     hidden, hosts, links = hidden_losses(judged, placement, routes, hosts, links, settings)
     unseen, switches = unseen_switches(judged, placement, switches, settings)

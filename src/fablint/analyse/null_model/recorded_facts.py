@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,14 +22,17 @@ def facts_of(run: Run, placement: Placement, host_facts: HostFacts) -> Facts:
     """Return what the run records of its hosts: one word per host, empty where it says nothing; the place of a host
     last.
     """
-    nics = [run.facts.nics.get(host, ()) for host in placement.hosts]
+    lists, list_of = run.facts.nic_lists
+
+    def of_nics(word: Callable[[HostNic], str]) -> list[str]:
+        words = ["/".join(sorted({word(nic) for nic in nics})) for nics in lists]
+        return [words[number] for number in list_of]
+
     cores = dict(zip(run.rank_host, run.facts.rank_cores, strict=False))
     facts = {
-        NIC_SPEED: ["/".join(sorted({_speed(nic) for nic in nics_of_host})) for nics_of_host in nics],
-        "NIC type": ["/".join(sorted({nic.kind for nic in nics_of_host})) for nics_of_host in nics],
-        "MTU": [
-            "/".join(sorted({"" if nic.mtu is None else str(nic.mtu) for nic in nics_of_host})) for nics_of_host in nics
-        ],
+        NIC_SPEED: of_nics(_speed),
+        "NIC type": of_nics(lambda nic: nic.kind),
+        "MTU": of_nics(lambda nic: "" if nic.mtu is None else str(nic.mtu)),
         "CPUs of a rank": [str(cores.get(host, "")) for host in placement.hosts],
         **_of_snapshots(host_facts, placement),
         "group": ["/".join(names) for names in placement.host_groups],

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from functools import cache
 
 import numpy as np
 from scipy.special import ndtr
@@ -148,7 +149,7 @@ def shared_cores(run: Run, placement: Placement) -> list[Finding]:
     for host, cores in zip(placement.host.tolist(), run.facts.rank_cores, strict=False):
         if cores and not placement.oversubscribed[host]:
             ranks[host][cores] += 1
-    sharing = [host for host, sets in ranks.items() if _overfull(sets)]
+    sharing = [host for host, sets in ranks.items() if _overfull(tuple(sorted(sets.items())))]
     if not sharing:
         return []
     return [
@@ -170,12 +171,11 @@ def _cpu_wait_notes(run: Run) -> list[Note]:
     return [noted.cpu_wait(tuple(notable), notable[longest], longest)]
 
 
-def _overfull(ranks: Mapping[str, int]) -> bool:
-    """Tell whether more ranks are bound to a set of CPUs than it has CPUs."""
-    cores = {folded: unfold_cores(folded) for folded in ranks}
-    return any(
-        sum(count for other, count in ranks.items() if cores[other] <= cpus) > len(cpus) for cpus in cores.values()
-    )
+@cache
+def _overfull(ranks: tuple[tuple[str, int], ...]) -> bool:
+    """Tell whether more ranks are bound to a set of CPUs than it has CPUs, once for all hosts with the same sets."""
+    cores = {folded: unfold_cores(folded) for folded, _ in ranks}
+    return any(sum(count for other, count in ranks if cores[other] <= cpus) > len(cpus) for cpus in cores.values())
 
 
 # ------------------------------------------------------------------------------------------------ when

@@ -13,9 +13,10 @@ from fablint.text import notes as noted
 
 @dataclass(frozen=True)
 class Wiring:
-    """The topology to judge by, hosts that are connected elsewhere than declared, and notes."""
+    """The topology to judge by, the ranks in it, hosts that are connected elsewhere than declared, and notes."""
 
     topology: Topology | None
+    placement: Placement
     misplaced: tuple[Finding, ...] = ()
     notes: tuple[Note, ...] = ()
 
@@ -34,18 +35,20 @@ def wiring_of(run: Run, topology: Topology | None, settings: Settings) -> Wiring
     settings
         Error probability.
     """
-    round_trips = shortest_round_trips(run)
+    round_trips, placement = shortest_round_trips(run), Placement.of(run, topology)
     if round_trips is None or len(run.hosts) < 2:
-        return Wiring(topology)
+        return Wiring(topology, placement)
     if topology is None:
-        inferred = infer_topology(round_trips, Placement.of(run, None))
+        inferred = infer_topology(round_trips, placement)
         if inferred is None:
-            return Wiring(None)
-        return Wiring(inferred, notes=(noted.inferred_switches(len(inferred.switches), inferred.source),))
-    misplaced = verify(round_trips, Placement.of(run, topology), settings)
+            return Wiring(None, placement)
+        note = noted.inferred_switches(len(inferred.switches), inferred.source)
+        return Wiring(inferred, Placement.of(run, inferred), notes=(note,))
+    misplaced = verify(round_trips, placement, settings)
     names = {finding.name for finding in misplaced}
     if not names:
-        return Wiring(topology)
+        return Wiring(topology, placement)
     hosts = {host: switch for host, switch in topology.host_switch.items() if host not in names}
     nics = {nic: switch for nic, switch in topology.nic_switch.items() if nic.host not in names}
-    return Wiring(replace(topology, host_switch=hosts, nic_switch=nics), tuple(misplaced))
+    rewired = replace(topology, host_switch=hosts, nic_switch=nics)
+    return Wiring(rewired, Placement.of(run, rewired), tuple(misplaced))

@@ -132,7 +132,14 @@ def _parser(kind: Any) -> _Parser:
     inner = _parser(arguments[-1])
     if origin is Sequence:
         return lambda value: [inner(each) for each in _checked(value, accepted)]
-    return lambda value: {key: inner(each) for key, each in _checked(value, accepted).items()}
+    return lambda value: _parsed_once(inner, _checked(value, accepted))
+
+
+def _parsed_once(parse: _Parser, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the parsed values by key; equal values become one object: the hosts of a fleet have equal NICs."""
+    texts = {key: repr(value) for key, value in values.items()}
+    parsed = {text: parse(values[key]) for text, key in {text: key for key, text in texts.items()}.items()}
+    return {key: parsed[text] for key, text in texts.items()}
 
 
 def _checked(value: Any, accepted: tuple[type, ...]) -> Any:

@@ -28,14 +28,15 @@ def nic_kinds(facts: RunFacts, rank_nics: Sequence[str]) -> tuple[tuple[NicKind,
     A rank whose NIC is not recorded has the speed of the fastest NIC of its host.
     """
     nodes = facts.rank_numa or [_NO_NODE] * len(rank_nics)
-    kinds = [
-        _kind(facts.nics.get(facts.hosts[host], ()), name, node)
-        for host, name, node in zip(facts.rank_host, rank_nics, nodes, strict=True)
-    ]
-    counted = Counter(kinds)
+    lists, list_of = facts.nic_lists
+    places = list(zip([list_of[host] for host in facts.rank_host], rank_nics, nodes, strict=True))
+    kind_of = {place: _kind(lists[place[0]], *place[1:]) for place in set(places)}
+    counted: Counter[NicKind] = Counter()
+    for place, count in Counter(places).items():
+        counted[kind_of[place]] += count
     order = sorted(counted, key=lambda kind: (-counted[kind], kind.is_far, -(kind.speed_mbps or 0)))
-    code = {kind: number for number, kind in enumerate(order)}
-    return tuple(order), np.array([code[kind] for kind in kinds], dtype=np.int64)
+    code = {place: order.index(kind) for place, kind in kind_of.items()}
+    return tuple(order), np.array([code[place] for place in places], dtype=np.int64)
 
 
 def _kind(nics: Sequence[HostNic], name: str, node: int) -> NicKind:

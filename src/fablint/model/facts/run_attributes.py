@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal
 
 from fablint.model.facts.failed_rank import FailedRank
@@ -135,6 +136,15 @@ class RunFacts:
     launch: LaunchFacts = field(default_factory=LaunchFacts, metadata=GROUP)
     format: int = 1
     source: Mapping[str, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    @cached_property
+    def nic_lists(self) -> tuple[Sequence[Sequence[HostNic]], Sequence[int]]:
+        """Different lists of NICs, and which of them each of `hosts` has: hosts of a fleet share one list."""
+        lists = {id(nics): nics for nics in self.nics.values()}
+        code = {number: index for index, number in enumerate(lists)}
+        return [*lists.values(), ()], [
+            code[id(self.nics[host])] if host in self.nics else len(lists) for host in self.hosts
+        ]
 
     @property
     def is_measured(self) -> bool:

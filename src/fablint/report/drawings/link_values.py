@@ -6,11 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fablint.model.arrays import Floats, Ints, Mask
+from fablint.model.arrays import Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.names import natural
 from fablint.report.survey.drawn_matrix import DrawnMatrix
 from fablint.report.survey.report_source import CellSet, ReportSource
+from fablint.topology.routed_placement import links_crossed
+from fablint.topology.routing import Routes
 
 MOST_CELLS = 400_000  # whose paths are followed, or more:
 CELLS_OF_LINK = 8  # for each link
@@ -29,9 +31,11 @@ class LinkValues:
 
 
 def all_links(source: ReportSource) -> dict[str, LinkValues]:
-    """Links between switches, by the rows of pairs that show them."""
+    """Links between switches, by the rows of pairs that show them; of very many switches none: no matrix shows them."""
     if "links" not in source.memo:
-        values_by_row = {name: link_values(cell_set, source) for name, cell_set in source.cells.items()}
+        is_drawn = source.routes is not None and 1 < np.unique(source.routes.ends).size <= MOST_SWITCHES
+        cell_sets = source.cells if is_drawn else {}
+        values_by_row = {name: link_values(cell_set, source) for name, cell_set in cell_sets.items()}
         source.memo["links"] = {name: values for name, values in values_by_row.items() if values is not None}
     return dict(source.memo["links"])
 
@@ -53,13 +57,8 @@ def link_values(cell_set: CellSet, source: ReportSource) -> LinkValues | None:
     if cell_set.late is not None:
         cell, link, share = routes.exposure(code[place.switch[directions[0][0]]], code[place.switch[directions[0][1]]])
     else:
-        cells_of, links = [], []
-        for a, b in directions:
-            hops = routes.hops(code[place.switch[a]], code[place.switch[b]], place.location[b])
-            which, column = np.nonzero(hops >= 0)
-            cells_of.append(which)
-            links.append(hops[which, column])
-        cell, link = np.concatenate(cells_of), np.concatenate(links)
+        crossed = [_links_crossed(routes, code[place.switch[a]], b, source) for a, b in directions]
+        cell, link = (np.concatenate(parts) for parts in zip(*crossed, strict=True))
     if not link.size:
         return None
     time = GroupedValues.of(cells.time[cell], link, count).medians()
@@ -70,6 +69,18 @@ def link_values(cell_set: CellSet, source: ReportSource) -> LinkValues | None:
             share = np.where(kept, share, 0.0)
             late = np.bincount(link, share * cell_set.late[0][positions][cell], count) / np.bincount(link, share, count)
     return LinkValues(cell_set, np.bincount(link, minlength=count), residual, time, late)
+
+
+def _links_crossed(routes: Routes, start: Codes, to: Codes, source: ReportSource) -> tuple[Codes, Codes]:
+    """Return the links that messages cross, as `links_crossed`: rows of the same pairs look them up once."""
+    last = source.memo.get("crossed")
+    if last is None or not all(map(np.array_equal, last[0], (start, to))):
+        code = np.append(routes.codes(source.placement.switches), np.int32(-1))
+        end = code[source.placement.switch[to]]
+        last = (start, to), links_crossed(routes, start, end, source.placement.location[to])
+        source.memo["crossed"] = last
+    message, link = last[1]
+    return message, link
 
 
 def _own_only(cell_set: CellSet, cell: np.ndarray, link: np.ndarray, source: ReportSource) -> Mask:

@@ -6,19 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from fablint.report.drawings.link_values import MOST_SWITCHES, LinkValues, switch_order
+from fablint.report.drawings.link_values import LinkValues, switch_order
 from fablint.report.drawings.scales import bulk_scale, deviation_scale
 from fablint.report.html.block_maps import common_facts, planes
 from fablint.report.survey.report_source import ReportSource
 from fablint.text import units
 
 
-def link_map(values: LinkValues, source: ReportSource) -> dict[str, Any] | None:
+def link_map(values: LinkValues, source: ReportSource) -> dict[str, Any]:
     """Matrix of the links: from a switch, down, to a switch, across."""
     assert source.routes is not None
     order = switch_order(source)
-    if not 1 < len(order) <= MOST_SWITCHES:
-        return None
     place = np.full(len(source.routes.switches), -1)
     place[order] = np.arange(len(order))
     count = len(order)

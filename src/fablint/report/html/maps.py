@@ -73,8 +73,7 @@ def _block_maps(row: Row, source: ReportSource, shown: ShownRanks) -> list[dict[
             blocks.append(starts | block_maps.late_map(row, cell_set.size, groups, cell_set.late, frames))
         blocks.append(starts | block_maps.block_map(row, cell_set.size, cell_set.cells, groups, frames))
     values = all_links(source).get(row.name)
-    linked = link_map(values, source) if values is not None else None
-    return [*blocks, linked] if linked is not None else blocks
+    return blocks if values is None else [*blocks, link_map(values, source)]
 
 
 def _first_map(maps: Sequence[Mapping[str, Any]], source: ReportSource) -> int:

@@ -20,7 +20,7 @@ from fablint.report.coverage_words import coverage_of_fabric
 from fablint.report.drawings import finding_charts
 from fablint.report.drawings.curves import curve
 from fablint.report.drawings.histograms import histograms
-from fablint.report.drawings.link_values import MOST_SWITCHES, all_links, link_matrix, switch_order
+from fablint.report.drawings.link_values import all_links, link_matrix, switch_order
 from fablint.report.drawings.matrix_drawing import axis_labels, colour_scales, labels_of
 from fablint.report.drawings.topology_drawing import drawing
 from fablint.report.pdf.page_layout import MARGIN, banner, paragraph, table
@@ -145,9 +145,9 @@ class _Report:
     def _links(self, row: Row, fit: Fit | None) -> Iterator[Any]:
         """A matrix of the links between switches: of few rounds it shows more than that of the pairs."""
         values = all_links(self.source).get(row.name) if row.layout == "list" else None
-        if values is None or values.late is not None or len(order := switch_order(self.source)) > MOST_SWITCHES:
+        if values is None or values.late is not None:
             return
-        matrix = link_matrix(values, self.source)
+        order, matrix = switch_order(self.source), link_matrix(values, self.source)
         names = [self.source.routes.switches[code] for code in order] if self.source.routes else []
         reported = {name for finding in finding_order.faulty(self.source.found) for name in finding.nodes}
         figure = matrix_figure(colour_scales(row, values.own.size, fit, matrix), labels_of(names, len(names), reported))

@@ -10,8 +10,8 @@ slow pairs from other pairs, compared with declared paths that are shuffled amon
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -57,7 +57,12 @@ class Mode:
 
 
 def find_modes(
-    levels: PathLevels, src: Codes, dst: Codes, measure: Measure, started: Floats | None = None
+    levels: PathLevels,
+    src: Codes,
+    dst: Codes,
+    measure: Measure,
+    is_wanted: Callable[[Mode], bool],
+    started: Floats | None = None,
 ) -> list[Mode]:
     """Return the paths with significantly more slow pairs than elsewhere.
 
@@ -69,6 +74,8 @@ def find_modes(
         (c,) hosts of the cells of the levels.
     measure
         Tolerance and error probability.
+    is_wanted
+        Whether a path is to be returned: what was slow at its times is looked up for these only.
     started
         (c,) s, begin of each measurement; None: unknown.
     """
@@ -82,21 +89,21 @@ def find_modes(
     slow, pairs = _pairs(levels, src, dst, is_slow, count), levels.pairs
     share = slow / np.maximum(pairs, 1)
     usual = _usual(levels, slow, share)
-    tests = max(1, int(levels.is_path.sum()))
-    chance = upper_tail(slow, pairs, usual)
+    chance = measure.chance / max(1, int(levels.is_path.sum()))
+    is_beyond = levels.is_path & (slow >= FEWEST_PEERS) & (upper_tail(slow, pairs, usual) <= chance)
     timed = None if started is None else _measurements(levels, (src, dst), started, is_slow)
     by_time = None if timed is None else order_by_time(timed)
     modes = []
-    for entry in np.flatnonzero(levels.is_path & (slow >= FEWEST_PEERS) & (chance <= measure.chance / tests)):
+    for entry in np.flatnonzero(is_beyond & (share >= SMALL_SHARE) & (share <= NEARLY_ALL)).tolist():
         on_path = levels.entry == entry
         cells = np.flatnonzero(on_path & is_slow)
-        ends = min(np.unique(src[cells]).size, np.unique(dst[cells]).size)
-        if SMALL_SHARE <= share[entry] <= NEARLY_ALL and ends >= FEWEST_INDEPENDENT:
-            loss = float(np.median(beyond[cells]))
-            numbers = int(slow[entry]), int(pairs[entry])
-            same_time = None if timed is None else SameTime.of(timed, on_path, by_time)
-            is_explained = same_time is not None and same_time.explains(*numbers, usual, measure.chance / tests)
-            modes.append(Mode(int(entry), *numbers, loss, cells, same_time if is_explained else None))
+        mode = Mode(entry, int(slow[entry]), int(pairs[entry]), float(np.median(beyond[cells])), cells, None)
+        if min(np.unique(src[cells]).size, np.unique(dst[cells]).size) < FEWEST_INDEPENDENT or not is_wanted(mode):
+            continue
+        same_time = None if timed is None else SameTime.of(timed, on_path, by_time)
+        if same_time is not None and same_time.explains(mode.slow, mode.pairs, usual, chance):
+            mode = replace(mode, explained_by=same_time)
+        modes.append(mode)
     return modes
 
 
@@ -113,24 +120,23 @@ def _fast(levels: PathLevels, count: int) -> tuple[Floats, Floats]:
     The pairs are cut in two where that leaves the least variance within both parts (Otsu 1979). The noise is that
     within the parts, or that of all pairs if it is less.
     """
-    fast, noise = np.full(count, np.nan), np.full(count, levels.noise)
     grouped = GroupedValues.of(levels.left, levels.entry, count)
-    for entry in range(count):
-        values = grouped.of_group(entry)
-        fast[entry] = np.median(values) if values.size else np.nan
-        if values.size < 2 * FEWEST_PEERS:
-            continue
-        below = np.arange(1, values.size)
-        total = np.cumsum(values)
-        mean = total[:-1] / below
-        upper_mean = (total[-1] - total[:-1]) / (values.size - below)
-        cut = int(np.argmax(below * (values.size - below) * (upper_mean - mean) ** 2)) + 1
-        deviations = np.concatenate([values[:cut] - mean[cut - 1], values[cut:] - upper_mean[cut - 1]])
-        within = max(float(np.std(deviations)), FINEST_NOISE)
-        if upper_mean[cut - 1] - mean[cut - 1] < CLEAR_DISTANCE * within:
-            continue  # two halves of one distribution are less far apart
-        noise[entry] = min(levels.noise, within)
-        fast[entry] = min(fast[entry], float(np.median(values[:cut])))
+    fast, noise = grouped.medians(), np.full(count, levels.noise)
+    for size in np.unique(grouped.count[grouped.count >= 2 * FEWEST_PEERS]).tolist():
+        entries = np.flatnonzero(grouped.count == size)
+        values = grouped.values[grouped.first[entries][:, None] + np.arange(size)]
+        below = np.arange(1, size)
+        total = np.cumsum(values, axis=1)
+        mean = total[:, :-1] / below
+        upper_mean = (total[:, -1:] - total[:, :-1]) / (size - below)
+        last = np.argmax(below * (size - below) * (upper_mean - mean) ** 2, axis=1)[:, None]  # of the lower part
+        low, high = (np.take_along_axis(part, last, axis=1) for part in (mean, upper_mean))
+        deviations = values - np.where(np.arange(size) <= last, low, high)
+        within = np.maximum(np.std(deviations, axis=1), FINEST_NOISE)
+        middle = np.take_along_axis(values, np.hstack([last // 2, (last + 1) // 2]), axis=1).mean(axis=1)
+        is_cut = (high - low)[:, 0] >= CLEAR_DISTANCE * within  # two halves of one distribution are less far apart
+        noise[entries[is_cut]] = np.minimum(levels.noise, within[is_cut])
+        fast[entries[is_cut]] = np.minimum(fast[entries], middle)[is_cut]
     return fast, noise
 
 

@@ -124,10 +124,14 @@ def paths_of(
     to = pairs.destination(levels.cells)
     hosts = (placement.host[levels.cells[0]].astype(np.int64), placement.host[to].astype(np.int64))
     followed = routes is not None and len(routes.ends) > 0 and routes.routing.kind not in UNFOLLOWED
-    modes = find_modes(levels, *hosts, measure, started)
-    modes = [mode for mode in modes if judgements.of[mode.entry] not in (Judgement.SLOW, Judgement.FEW)]
-    if compared:  # the search explains most slow pairs: the rest must be gross, and not most of a path
-        modes = [mode for mode in modes if mode.share <= HALF and mode.loss > settings.log_loss_in_scope]
+    # The search explains most slow pairs over compared links: the rest must be gross, and not most of a path.
+    most, least = (HALF, settings.log_loss_in_scope) if compared else (np.inf, -np.inf)
+
+    def is_wanted(mode: Mode) -> bool:
+        is_open = judgements.of[mode.entry] not in (Judgement.SLOW, Judgement.FEW)
+        return is_open and mode.share <= most and mode.loss > least
+
+    modes = find_modes(levels, *hosts, measure, is_wanted, started)
     declared = declared_routes_explain(modes, levels, pairs, message_paths) if followed else None
     strangers = not has_switch.all() and (flows.rounds is not None or bool(flows.concurrent.any()))
     if (declared and compared) or strangers:

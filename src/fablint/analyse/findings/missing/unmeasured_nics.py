@@ -25,8 +25,10 @@ def unmeasured_nics(run: Run, settings: Settings) -> list[Note]:
     for host, nic in zip(run.rank_host, run.facts.rank_nic, strict=False):
         near[host].add(nic)
     hosts: dict[str, int] = defaultdict(int)
-    for host in run.hosts:
-        able = message_nics(run.facts.nics.get(host, ()))
+    lists, list_of = run.facts.nic_lists
+    able_of = [message_nics(nics) for nics in lists]
+    for host, number in zip(run.hosts, list_of, strict=True):
+        able = able_of[number]
         carried = _carried(run, host, able, near[host], settings)
         for nic in able if carried else ():
             hosts[nic] += nic not in carried
@@ -42,7 +44,8 @@ def _carried(run: Run, host: str, nics: Sequence[str], near: set[str], settings:
 
     A NIC that carries other traffic only has few packets beside those that carry the messages.
     """
-    steps = {nic: count_steps(run.facts.counters, host, nic) for nic in nics}
+    counters = run.facts.counters
+    steps = {nic: count_steps(counters, host, nic) for nic in nics} if counters.before and counters.after else {}
     sent = {nic: packets(step.by, 0) for nic, step in steps.items() if step is not None}
     counted = {nic: count for nic, count in sent.items() if count is not None}
     if len(counted) == len(nics) and any(counted.values()):

@@ -212,8 +212,28 @@ def test_without_flaps_there_is_no_finding() -> None:
 
 
 def test_links_that_are_down() -> None:
-    ((state, _, words),) = cable_findings(read(HEALTH))
+    ((state, _, words), (edge_state, ends, edge)) = cable_findings(read(HEALTH))
     assert (state, words) == ("FAULT", PINNED["port j104p0 of x1000c0r3b0"])
+    assert (edge_state, ends) == ("FAULT", {"x1000c0r3b0", "x1000c0s0b0n0"})
+    assert "j11p0" in edge
+    assert "hsn0" in edge
+
+
+@pytest.mark.parametrize(
+    ("xname", "end"),
+    [
+        ("x1000c0s0b0n0h0", "x1000c0s0b0n0/hsn0"),
+        ("x3001c0s21b1n0h3", "x3001c0s21b1n0/hsn3"),
+        ("x1000c0s0b0n0", ""),  # a host alone is no end of a cable
+        ("x1000c0s0b0", ""),
+    ],
+)
+def test_links_of_hosts(xname: str, end: str) -> None:
+    edge = HEALTH.replace("x1000c0s0b0n0h0", xname)
+    flap = FLAPS.replace("x1000c0r7j112p0", xname)
+    labels = [one.components[0].ends[1].label for text in (edge, flap) for one in read(text).findings[1:]]
+    assert labels == [end] * (2 * bool(end))
+    assert len(read(flap).wires) == 1
 
 
 @pytest.mark.parametrize("text", [FLAPS, HEALTH])

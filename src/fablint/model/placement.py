@@ -45,6 +45,7 @@ class Placement:
     shared_machines: bool = False  # several hosts are containers of one machine, and share its CPUs
     nic_kinds: tuple[NicKind, ...] = ()  # that with most ranks first
     nic_kind: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))  # (n,) index into `nic_kinds`
+    number: Sequence[int] = ()  # of each rank in findings; (): that in the run
     line_rate: Floats | None = None  # (hosts,) bytes/s that NICs negotiated; None: not known of all
 
     @classmethod
@@ -72,6 +73,7 @@ class Placement:
             gpu=gpu,
             oversubscribed=_oversubscribed(run, host),
             shared_machines=(run.facts.launch.machines or len(hosts)) < len(hosts),
+            number=run.facts.rank_number,
             line_rate=_line_rates(run),
         )
 

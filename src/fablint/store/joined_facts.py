@@ -14,7 +14,7 @@ from fablint.model.facts.row_attributes import ResultFacts
 from fablint.model.facts.run_attributes import CountersOfHosts, PortCounters, RunFacts, RunState
 from fablint.store.tcp_segments import added_segments
 
-OF_RANKS = ("rank_cores", "rank_numa", "rank_nic", "rank_gpu", "rank_gpu_model", "rank_gpu_pci")
+OF_RANKS = ("rank_number", "rank_cores", "rank_numa", "rank_nic", "rank_gpu", "rank_gpu_model", "rank_gpu_pci")
 
 
 def joined_facts(runs: Sequence[Run], ranks: Sequence[Codes], joined_ranks: Sequence[tuple[str, int]]) -> RunFacts:

@@ -17,6 +17,9 @@ from fablint.model.registry import moves_nothing
 FORMAT = 1
 STATES = ("measuring", "complete", "interrupted")
 STATISTICS = ("min", "median", "mean", "p99", "max")
+EXPORTED = (  # columns of each exported table, before those of the statistics
+    *("row", "kernel", "src", "dst", "src_host", "dst_host", "size", "round", "started", "count"),
+)
 
 FILES_PER_ARRAY = 1000  # approximate; chunks are blocks of rows
 SHORTEST_S, LONGEST_S = 1e-15, 1e9  # of a message; other positive times show that a chunk is damaged

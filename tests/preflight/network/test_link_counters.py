@@ -98,6 +98,28 @@ def test_as_many_errors_as_ethernet_permits_are_none() -> None:
     assert outcomes(of(LINK_ERRORS, host("n1", nic()))) == [Outcome.SKIP]
 
 
+@pytest.mark.parametrize(
+    ("errors", "packets", "hosts", "count"),
+    [
+        ([9000, 0, 0, 3], 10**6, 4, 1),
+        ([9000], 10**6, 1, 0),  # alone: the cable may have been replaced since
+        ([9000, 0], 10**6, 2, 0),
+        ([9000, 8000, 9000, 7000], 10**6, 4, 0),
+        ([90, 0, 0, 0], 10**6, 4, 0),
+        ([9000, 0, 0, 0], 10**12, 4, 0),
+        ([900_000, 0, 0, 0], 10**12, 4, 1),
+    ],
+)
+def test_totals_at_the_first_reading(errors: list[int], packets: int, hosts: int, count: int) -> None:
+    path = "/sys/class/net/hsn0/statistics/"
+    fleet = [
+        host(f"n{index}", {**nic(), f"{path}rx_crc_errors": str(total), f"{path}rx_packets": str(packets)})
+        for index, total in enumerate(errors)
+    ]
+    assert len(fleet) == hosts
+    assert [name for name, *_ in wrong(of(LINK_ERRORS, *fleet))] == ["n0"] * count
+
+
 def test_packets_that_are_dropped_for_want_of_room() -> None:
     results = of(LINK_DROPS, counting(rx_packets=100_000, rx_missed_errors=50, rx_dropped=50))
     assert wrong(results) == [("n1", "hsn0", Outcome.WARN, "rx_missed_errors 50 in 4.0 s")]

@@ -80,7 +80,8 @@ class RankGroups:
         """See `ComponentType`."""
         name = str(self.names[part])
         if self.kind == "rank":
-            return ComponentRef.of("host", Endpoint(nodes=(name,), rank=part))
+            number = self.names.number(part) if isinstance(self.names, RankHosts) else part
+            return ComponentRef.of("host", Endpoint(nodes=(name,), rank=number))
         if self.kind in ("nic", "gpu"):
             return ComponentRef.device(self.kind, name)
         return ComponentRef.of("switch" if self.kind == "uplinks" else self.kind, name)
@@ -276,6 +277,10 @@ class RankHosts(Sequence[str]):
 
     def __getitem__(self, rank: Any) -> Any:
         return self.placement.hosts[self.placement.host[rank]]
+
+    def number(self, rank: int) -> int:
+        """Return the number by which findings name a rank."""
+        return self.placement.number[rank] if self.placement.number else rank
 
 
 def _are_same_partition(a: Codes, b: Codes) -> bool:

@@ -9,13 +9,15 @@ from typing import Any
 
 from fablint.discover.facts import Facts, Origin, SwitchFact, Wire
 from fablint.discover.sources.source import SavedOutput
-from fablint.model import ComponentRef, Finding, State
+from fablint.model import ComponentRef, Endpoint, Finding, State
 from fablint.model.names import plain, switch_name
 from fablint.snapshot.parsers import ama
 from fablint.snapshot.parsers.documents import dicts, documents
 from fablint.text import actions as advise, evidence as seen
 
 _XNAME = re.compile(r"(x\d{1,4}c[0-7]r\d{1,2})(?:b0)?(j\d{1,3}p\d|j\d{1,3}|a\d{1,2}l\d{1,2})")
+
+_NODE = re.compile(r"(x\d{1,4}c[0-7]s\d{1,2}b\d{1,2}n\d{1,2})h(\d{1,2})")
 
 _STT = re.compile(r"^(?:\(STT\)|STT diags log directory|Collecting data using '[\w-]+' script)", re.MULTILINE)
 _FLAPS = re.compile(r"^Showing links with a flap score of |\|total flaps A/B *\|", re.MULTILINE)
@@ -100,9 +102,9 @@ class SttFlaps:
     def read(self, saved: SavedOutput) -> Facts:
         wires, findings = [], []
         for match in map(_FLAPPED.match, saved.text.splitlines()):
-            here, there = (_end(match[1]), _end(match[2])) if match else (None, None)
+            here, there = (_end(match[1]), _partner(match[2])) if match else (None, None)
             if match and here and there and here[0] != there[0]:
-                wires.append(Wire(here[0], there[0], Origin.STT, here[1], there[1]))
+                wires += [Wire(here[0], there[0], Origin.STT, here[1], there[1])] if _end(match[2]) else []
                 findings.append(_flapping(here, there, match))
         return Facts(wires=tuple(wires), findings=tuple(findings))
 
@@ -119,9 +121,10 @@ class SttLinksHealth:
     def read(self, saved: SavedOutput) -> Facts:
         findings = []
         for row in _table(saved.text):
-            ends = [_end(end.partition("(")[0]) for end in row.get(_DOWNED, "").split("<->")]
-            if len(ends) == len(("here", "there")) and ends[0] and ends[1] and ends[0][0] != ends[1][0]:
-                findings.append(_down(ends[0], ends[1], {"subtype": row.get("type", "")}))
+            first, _, second = row.get(_DOWNED, "").partition("<->")
+            here, there = _end(first.partition("(")[0]), _partner(second.partition("(")[0])
+            if here and there and here[0] != there[0]:
+                findings.append(_down(here, there, {"subtype": row.get("type", "")}))
         return Facts(findings=tuple(findings))
 
 
@@ -130,7 +133,7 @@ def _flapping(here: tuple[str, str], there: tuple[str, str], match: re.Match[str
     is_worst = str(_WORST_SCORE) in (match["score"], match["its_score"])
     return Finding(
         state=State.FAULT if is_worst else State.SUSPECT,
-        components=(ComponentRef.of("cable", here[0], there[0]),),
+        components=(_cable(here, there),),
         evidence=(
             seen.link_flaps(
                 here[1], there[1], f"{match['flaps']} and {match['its_flaps']}", match["since"],
@@ -158,7 +161,7 @@ def _down(here: tuple[str, str], there: tuple[str, str], row: Mapping[str, str])
     kind = row.get("subtype", "").lower()
     return Finding(
         state=State.FAULT,
-        components=(ComponentRef.of("cable", here[0], there[0]),),
+        components=(_cable(here, there),),
         evidence=(seen.port_down(here[1], here[0], kind or "fabric", *there),),
         next_step=advise.replace_down_cable(),
     )
@@ -184,6 +187,17 @@ def _end(xname: str) -> tuple[str, str] | None:
     """Parse switch and port of `x1000c0r3j11p0`, `x1000c0r3a0l29`, `x1000c0r7j18` (a jack: two ports)."""
     match = _XNAME.fullmatch(xname.strip())
     return (switch_name(match[1]), plain(match[2])) if match else None
+
+
+def _partner(xname: str) -> tuple[str, str] | None:
+    """Parse the far end of a link: a port of a switch, or the NIC of a host, such as `x1000c0s0b0n0h1` (`hsn1`)."""
+    host = _NODE.fullmatch(xname.strip())
+    return (host[1], f"hsn{host[2]}") if host else _end(xname)
+
+
+def _cable(here: tuple[str, str], there: tuple[str, str]) -> ComponentRef:
+    of_host = there[1].startswith("hsn")
+    return ComponentRef.of("cable", here[0], Endpoint(nodes=(there[0],), part=there[1] if of_host else ""))
 
 
 def _number(text: str | None) -> int | None:

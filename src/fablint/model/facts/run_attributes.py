@@ -120,6 +120,7 @@ class RunFacts:
     ranks: int = 0
     hosts: Sequence[str] = ()  # in order of their first rank
     rank_host: Sequence[int] = ()  # index into `hosts`
+    rank_number: Sequence[int] = ()  # as imported files number the ranks, where each host begins with 0
     rank_cores: Sequence[str] = ()  # permitted CPUs: `0-3,8`
     rank_numa: Sequence[int] = ()
     rank_nic: Sequence[str] = ()

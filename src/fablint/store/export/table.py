@@ -11,10 +11,10 @@ import numpy as np
 
 from fablint.model import Row, Run
 from fablint.model.figures.percentiles import own_percentiles
-from fablint.store.layout import STATISTICS, block, source_blocks
+from fablint.store.layout import EXPORTED, STATISTICS, block, source_blocks
 
 TIMES = tuple(f"time_{name}" for name in STATISTICS)
-COLUMNS = ("row", "kernel", "src", "dst", "src_host", "dst_host", "size", "round", "started", "count", *TIMES)
+COLUMNS = (*EXPORTED, *TIMES)
 BYTES_PER_LINE = 2**8  # approximate, in memory
 _HISTOGRAM = "histogram"
 

@@ -34,6 +34,7 @@ from fablint.store.importing import (
     pairs_csv,
     perftest,
     rccl_file,
+    run_csv,
 )
 from fablint.store.importing.cells import Imported
 from fablint.store.importing.job_maps import job_hosts
@@ -94,7 +95,8 @@ FORMATS = (
     Format("perftest's JSON", _has_mark(perftest.JSON_MARK), perftest.read_perftest_json),
     Format("nvbandwidth", _has_mark(nvbandwidth.MARK), nvbandwidth.read_nvbandwidth),
     Format("nvbandwidth's JSON", _has_mark(nvbandwidth.JSON_MARK), nvbandwidth.read_nvbandwidth_json),
-    Format("CSV", pairs_csv.is_csv, pairs_csv.read_csv),
+    Format("CSV", pairs_csv.is_csv, pairs_csv.read_csv, general=True),
+    Format("CSV's export of a run", run_csv.is_run_csv, run_csv.read_run_csv),
     Format(
         "LinkTest's SION file", lambda head, _: head.startswith(linktest_cells.SION), linktest_cells.read_sion, True
     ),

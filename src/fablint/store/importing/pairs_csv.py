@@ -312,12 +312,12 @@ def read_csv(data: bytes, hosts: Sequence[str]) -> Imported:
 def _body(parsed: CsvPairs) -> Body:
     kernel = BANDWIDTH if parsed.figure.quantity == "bandwidth" else LATENCY
     cells, planned = _cells(parsed)
-    order = _order(cells) if "round" in parsed.when else "unknown"
+    order = order_of(cells) if "round" in parsed.when else "unknown"
     return Body(kernel.name, kernel, cells, planned, order, is_listed=True)
 
 
-def _order(cells: Cells) -> Order:
-    """`serial` if no round has two pairs, in either direction."""
+def order_of(cells: Cells) -> Order:
+    """Return whether pairs of known rounds run at once: `serial` if no round has two pairs, in either direction."""
     pairs = np.stack([cells.round, np.minimum(cells.src, cells.dst), np.maximum(cells.src, cells.dst)])
     alone = np.unique(pairs, axis=1).shape[1] == np.unique(cells.round).size
     return "serial" if alone else "parallel"

@@ -63,6 +63,7 @@ def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[st
         hosts=list(hosts),
         rank_host=rank_host.tolist(),
         rank_gpu=[rank_name.gpu for rank_name in rank_names] if any(rank_name.gpu for rank_name in rank_names) else (),
+        rank_number=_numbers_of_hosts(rank_names),
         imported=origin,
         launch=LaunchFacts(
             creator=f"fablint {__version__}",
@@ -129,7 +130,7 @@ def _moved(place: Ints, rank: int) -> int:
 def _in_order(rank_names: Iterable[RankName]) -> list[RankName]:
     """Return ranks by their numbers, those of each host if hosts number theirs; as in the files if one has none.
 
-    Findings name a rank by its number in the run: that is the number in the files, if they number all ranks from 0.
+    Findings name a rank by its number in the files: that is its number in the run, if they number all ranks from 0.
     """
     names = list(rank_names)
     if not all(name.number.isdecimal() for name in names):
@@ -138,6 +139,14 @@ def _in_order(rank_names: Iterable[RankName]) -> list[RankName]:
         return sorted(names, key=lambda name: int(name.number))
     hosts = {host: place for place, host in enumerate(dict.fromkeys(name.host for name in names))}
     return sorted(names, key=lambda name: (hosts[name.host], int(name.number)))
+
+
+def _numbers_of_hosts(names: Sequence[RankName]) -> Sequence[int]:
+    """Return the numbers of the ranks, if each host numbers its own; () where a rank has its number in the run."""
+    if not all(name.number.isdecimal() for name in names):
+        return ()
+    numbers = [int(name.number) for name in names]
+    return numbers if len({*numbers}) < len(numbers) else ()
 
 
 def _row(name: str, bodies: Sequence[Body], rank_host: Ints) -> Row:

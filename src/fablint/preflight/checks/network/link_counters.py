@@ -10,7 +10,7 @@ from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.check import Check
 from fablint.preflight.class_values import LEAST_OTHERS
 from fablint.preflight.host import NET, Host
-from fablint.preflight.judges import among_peers, limit
+from fablint.preflight.judges import among_peers
 from fablint.preflight.judges.outputs import NO_INTERFACE
 from fablint.snapshot.counter_deltas import Delta
 
@@ -18,6 +18,7 @@ _HOUR = 3600.0
 _LIMITS = ((5, _HOUR), (10, 10 * _HOUR))  # flaps within seconds, as in HPE's cxi_healthcheck
 _MORE_FLAPS = 3  # than most others, since they were booted
 _ERRORS = ("rx_errors", "tx_errors", "rx_crc_errors", "rx_frame_errors")
+_MOST_BEFORE = 100  # errors since boot, if no earlier reading is known
 _RATE = 1e-7  # errors a packet: Ethernet's 1e-12 a bit (IEEE 802.3), in jumbo frames
 _FULL = ("rx_missed_errors", "rx_fifo_errors", "rx_over_errors")  # drivers count the same loss as one or the other
 _LOSS, _FEWEST = 1e-6, 10  # drops a packet, drops
@@ -86,29 +87,57 @@ def _peers(flaps: _Flaps, like: list[_Flaps]) -> float | None:
     return usual if usual is not None and flaps.total >= max(usual + _MORE_FLAPS, 2 * usual) else None
 
 
-def _link_errors(check: Check, host: Host) -> Iterable[Result]:
-    for nic in host.interfaces:
-        grown = _grown(host, nic.name, _ERRORS)
-        has_growth = any(one.growth for one in grown.values())
-        limit = _RATE * _packets(host, nic.name) if has_growth else 0.0
-        bad = {name: one for name, one in grown.items() if one.growth > limit}
-        if not grown:
-            yield check.skip(host.name, nic.name, "the driver does not count them")
-        elif bad:
-            message = ", ".join(f"{name} {one}" for name, one in bad.items())
-            yield check.failure(host.name, nic.name, message, max(one.growth for one in bad.values()), 0)
+class _Errors(NamedTuple):
+    result: Result  # by the growth of the counters
+    totals: Mapping[str, int]  # since boot, where no earlier reading is known
+    packets: int
+
+
+def _link_errors(check: Check, host: Host) -> Mapping[str, Result | _Errors]:
+    return {nic.name: _link_errors_of(check, host, nic.name) for nic in host.interfaces}
+
+
+def _link_errors_of(check: Check, host: Host, nic: str) -> Result | _Errors:
+    grown = _grown(host, nic, _ERRORS)
+    has_growth = any(one.growth for one in grown.values())
+    limit = _RATE * _packets(host, nic) if has_growth else 0.0
+    bad = {name: one for name, one in grown.items() if one.growth > limit}
+    if not grown:
+        return check.skip(host.name, nic, "the driver does not count them")
+    if bad:
+        message = ", ".join(f"{name} {one}" for name, one in bad.items())
+        return check.failure(host.name, nic, message, max(one.growth for one in bad.values()), 0)
+    names = _ERRORS if host.before is None else ()
+    totals = {name: host.number(f"{NET}/{nic}/statistics/{name}") or 0 for name in names}
+    packets = sum(host.number(f"{NET}/{nic}/statistics/{side}_packets") or 0 for side in ("rx", "tx"))
+    return _Errors(check.ok(host.name, nic), totals, packets)
+
+
+def _compared_errors(check: Check, nic: str, of_hosts: Sequence[tuple[Host, _Errors]]) -> Iterator[Result]:
+    """Compare totals with those of similar hosts: alone they say nothing, since they may be of a cable before."""
+    usual = {name: median(errors.totals.get(name, 0) for _, errors in of_hosts) for name in _ERRORS}
+    for host, (result, totals, packets) in of_hosts:
+        least = max(_MOST_BEFORE, _RATE * packets)
+        high = {name: total for name, total in totals.items() if total > max(least, _TIMES * usual[name])}
+        if high and len(of_hosts) > LEAST_OTHERS:
+            name, total = max(high.items(), key=lambda item: item[1])
+            message = f"{name} {total:,} since boot, {usual[name]:g} on most others"
+            yield check.failure(host.name, nic, message, total, usual[name])
         else:
-            yield check.ok(host.name, nic.name)
+            yield result
 
 
 LINK_ERRORS = Check(
     id="net.link.errors",
     what="damaged frames, and frames that could not be sent",
     source=f"{NET}/NIC/statistics",
-    rule=f"at most {_RATE:g} of the packets, which is Ethernet's own bit error rate",
+    rule=(
+        f"at most {_RATE:g} of the packets, which is Ethernet's own bit error rate; at the first reading totals not "
+        "far above those of similar hosts"
+    ),
     component="cable",
     remedy="clean or replace cable and transceivers",
-    judge=limit(_link_errors, NO_INTERFACE),
+    judge=among_peers(_link_errors, _compared_errors, NO_INTERFACE),
 )
 
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from held_out.fabrics import Routing, leaf_spine, mesh, three_level
-from held_out.noise import Effect, independent, lognormal
+from held_out.healthy import leaf_uplinks
+from held_out.network import Network
+from held_out.noise import Effect, independent, lognormal, neighbour, varying_load
 from held_out.rank_runs.cluster import Cluster, planes, single
 from held_out.rank_runs.incidence import of_messages
 from held_out.rank_runs.rank_scenario import RankScenario
@@ -22,6 +24,11 @@ def leaves(routing: Routing) -> Cluster:
 def collisions(size: float = 0.02) -> Effect:
     """Messages that choose their paths collide now and then: a measurement loses a little, none gains."""
     return independent(lambda rng, count: 1 + size * rng.exponential(size=count))
+
+
+def half_of_the_cables(network: Network) -> list[int]:
+    """Half of the links of the first switch, in both directions."""
+    return leaf_uplinks(0)(network)[:4]
 
 
 def _healthy() -> Iterator[RankScenario]:
@@ -41,6 +48,23 @@ def _healthy() -> Iterator[RankScenario]:
     yield RankScenario("routed: adaptive pods", lambda: single(three_level(3, 2, 2, 2, 6, "adaptive")), **wide)
     yield RankScenario("routed: ECMP, streams collide", ecmp, quantities=("bandwidth",))
     yield RankScenario("routed: adaptive, uplinks shared", adaptive, histograms=True)
+    loads = {
+        "load that varies slowly on a leaf": varying_load(2, 0.15),
+        "load that varies fast on a leaf": varying_load(2, 0.3, memory=0.5),
+        "neighbour on a leaf's uplinks": neighbour(leaf_uplinks(2), 0.5),
+        "neighbour on one uplink": neighbour(leaf_uplinks(2, 1), 0.5),
+    }
+    for title, cluster in (("adaptive", adaptive), ("ECMP", ecmp)):
+        for name, effect in loads.items():
+            yield RankScenario(f"routed: {title}, {name}", cluster, effects=lambda _, effect=effect: (BASE, effect),
+                               histograms=title == "adaptive", uplink=8.0)  # fmt: skip
+    for name, effect in (
+        ("neighbour on 2 of 4 cables", neighbour(half_of_the_cables, 0.5)),
+        ("load that varies", varying_load(0, 0.3, 0.5)),
+    ):
+        yield RankScenario(f"routed: ECMP, 4 cables between two switches, one pair at a time, {name}",
+                           lambda: single(mesh([12, 12], 4, "ecmp")), effects=lambda _, effect=effect: (BASE, effect),
+                           serial=True)  # fmt: skip
 
 
 def _faulty() -> Iterator[RankScenario]:

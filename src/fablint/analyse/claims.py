@@ -105,7 +105,7 @@ class Claims:
 
 def _components(judged: JudgedRun, claims: Sequence[Finding]) -> Iterator[Claim]:
     """Components that are slow, late, or slow for a share of the time in some view."""
-    slow = detected_findings(judged.views, judged.placement, judged.peer_copies)
+    slow = detected_findings(judged.views, judged.placement, judged.routes, judged.peer_copies)
     yield from (_with_part(finding, slow, judged) for finding in slow)
 
 

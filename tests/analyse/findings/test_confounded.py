@@ -11,7 +11,7 @@ import pytest
 from analyse_cases import attributed
 from hypothesis import given, settings, strategies as st
 
-from fablint.analyse.null_model.timing import TimedCells, find_slow_time, slow_periods
+from fablint.analyse.null_model.timing import TimedCells, drift_of, find_slow_time, slow_periods
 from fablint.analyse.other_questions.confounders import confounded, first_hosts, shared_cores, slow_times
 from fablint.analyse.settings import Settings
 from fablint.model import Finding, Placement, Run, State
@@ -44,6 +44,13 @@ def all_pairs(hosts: int, seed: int = 1, noise: float = 0.025, slow: Mapping[int
     for host, more in (slow or {}).items():
         excess[(src == host) | (dst == host)] += more
     return cells(src, dst, excess, round_of[src, dst].astype(float))
+
+
+def repeated(view: TimedCells, times: int) -> TimedCells:
+    """The same measurements several times, one after the other."""
+    src, dst, excess = (np.tile(values, times) for values in (view.src, view.dst, view.excess))
+    started = np.concatenate([view.started + at * (view.started.max() + 1) for at in range(times)])
+    return cells(src, dst, excess, started)
 
 
 def hour_glass(hosts: int, first: float, seed: int, groups: int = 1, size: int = 8) -> TimedCells:
@@ -170,6 +177,17 @@ def test_a_drift_is_distinguished_from_noise() -> None:
     drifting = cells(view.src, view.dst, view.excess + 0.1 * view.started / 31, view.started)
     (finding,) = slow_times(drifting, places_of(32), SETTINGS)
     assert PINNED["changed by +11%"] in sentences(finding.evidence)
+
+
+@pytest.mark.parametrize(("hosts", "changed"), [(12, 3), (12, 4), (16, 6), (32, 12), (33, 15)])
+@pytest.mark.parametrize("total", [0.4, -0.4])
+def test_a_drift_of_few_hosts_is_no_drift_of_all(hosts: int, changed: int, total: float) -> None:
+    view = repeated(all_pairs(hosts, noise=0.01), 6)
+    concerned = (view.src < changed) | (view.dst < changed)
+    drifting = cells(
+        view.src, view.dst, view.excess + concerned * total * view.started / view.started.max(), view.started
+    )
+    assert drift_of(drifting, places_of(hosts)) == 0.0
 
 
 @pytest.mark.parametrize("slow", [{0: 0.3}, {0: 2.0, 1: 1.0}, dict.fromkeys(range(8), 0.5)])

@@ -16,7 +16,7 @@ from fablint.analyse.null_model import timing
 from fablint.analyse.null_model.effects import Effects, leftover_of
 from fablint.analyse.null_model.host_spread import MeasuredEffects, are_within_spread
 from fablint.analyse.observations.binomial import chance_of_so_many
-from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, row_medians
+from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, robust_sd, row_medians
 from fablint.analyse.observations.samples import Flows
 from fablint.analyse.settings import CHANCE, FAR, FEWEST_PEERS, HALF, NOISIER
 from fablint.model import EvidenceRecord
@@ -143,6 +143,8 @@ def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:
     loss = effects.residual.value[case.cells].astype(np.float64)
     started = None if flows.started is None else flows.started[case.cells]
     tolerance, noise = _tolerance(case, effects), effects.noise
+    if case.kind == "uplinks" and robust_sd(loss) > NOISIER * noise:
+        return True  # a faulty cable among them is slow evenly; what other jobs send over all of them is not
     if not _varies(loss, started, case.loss[:2], tolerance, noise):
         return False
     directions = _directions(case)

@@ -25,7 +25,7 @@ from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.null_model.median_polish import with_healthy_classes, without
 from fablint.analyse.null_model.recorded_facts import Facts
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import FEWEST_VALUES, MOST_FOLLOW_UPS, SMALLEST_SHARED, Settings
+from fablint.analyse.settings import FEWEST_POOL, FEWEST_VALUES, MOST_FOLLOW_UPS, SMALLEST_SHARED, Settings
 from fablint.model import FollowUp, Placement
 from fablint.model.arrays import Floats, Mask
 from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence
@@ -201,13 +201,12 @@ class ViewSearch:
         if routes is None:
             return [], []
         faulty_switches = frozenset(case.name for case in detections if case.kind == "switch")
-        isolated = _isolated_cells(view.flows, self.effects, routes)
+        isolated = _isolated_cells(view, self.effects, routes)
         model = (routes, view.placement, self.effects, view.flows.histograms, view.settings)
         late = find_late_components(*model, faulty_switches=faulty_switches, alone=isolated)
         self.link_pairs, self.late_bound = late.exposed, late.upper
-        residual, bidirectional = self.effects.residual, self.effects.bidirectional
         certain, doubtful = (
-            [late_detection(case, routes, residual, bidirectional=bidirectional) for case in cases]
+            [late_detection(case, routes, self.effects, view.flows) for case in cases]
             for cases in (late.found, late.suspects)
         )
         for case in certain:
@@ -235,13 +234,31 @@ class ViewSearch:
         return find_second_mode(evidence, self.effects, view.settings, reported, cells, views=view.views)
 
 
-def _isolated_cells(flows: Flows, effects: Effects, routes: Routes) -> Mask | None:
+def _isolated_cells(view: View, effects: Effects, routes: Routes) -> Mask | None:
     """Return the (n, m) cells that no other pair could delay; None: all.
 
-    The contention of ECMP paths is unknown: of large messages only pairs that were measured one by one count.
+    The contention of ECMP paths is unknown: of large messages only pairs that were measured one by one count, unless
+    streams of different pairs do not delay each other.
     """
-    if routes.routing.kind != "ecmp" or flows.observations.size < SMALLEST_SHARED:
+    flows = view.flows
+    is_hashed = routes.routing.kind == "ecmp" and flows.observations.size >= SMALLEST_SHARED
+    if not is_hashed or not _do_collide(effects, view):
         return effects.classes.unshared(effects.class_log_time, effects.link_tolerance)
     if flows.concurrent.size:
         return np.broadcast_to(~flows.concurrent[None, :], effects.residual.value.shape)
     return None if flows.row.facts.schedule.order == "serial" else np.zeros(effects.residual.value.shape, dtype=bool)
+
+
+def _do_collide(effects: Effects, view: View) -> bool:
+    """Return whether streams that share hashed paths delay each other: then some are slow behind several switches.
+
+    A single switch, the one with most slow messages, may have a slow cable.
+    """
+    pairs, placement = effects.residual, view.placement
+    cells = pairs.sample_cells()
+    ends = placement.switch[np.stack([cells[0], pairs.destination(cells)])].astype(np.int64)
+    crosses = (ends[0] != ends[1]) & (ends >= 0).all(axis=0)
+    ends, slow = ends[:, crosses], pairs.value[cells][crosses] > effects.link_tolerance
+    worst = np.bincount(ends[:, slow].ravel(), minlength=1).argmax()
+    elsewhere = (ends != worst).all(axis=0)
+    return int(elsewhere.sum()) < FEWEST_POOL or float(slow[elsewhere].mean()) > view.settings.shares.usual

@@ -15,6 +15,7 @@ from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.alpha_beta import explain
 from fablint.analyse.findings.detection_text import detection_evidence, relative, relative_interval, seen_in
 from fablint.analyse.findings.paths.pair_routes import slow_routes
+from fablint.analyse.findings.paths.uplinks import cables_of
 from fablint.analyse.phrasing import next_step
 from fablint.analyse.settings import FEWEST_VALUES, GEOMETRY_S, NEARLY_ALL, Settings
 from fablint.model import ComponentRef, Direction, EvidenceRecord, Finding, Placement, State
@@ -23,12 +24,16 @@ from fablint.model.component import cause, in_series
 from fablint.model.registry import is_duplex
 from fablint.model.verdict import Action
 from fablint.text import actions as advise, evidence as seen
+from fablint.topology.routing import Routes
 
 Charge = tuple[ViewResult, Detection]
 
 
 def detected_findings(
-    views: Sequence[ViewResult], placement: Placement, peer_copies: frozenset[str] = frozenset()
+    views: Sequence[ViewResult],
+    placement: Placement,
+    routes: Routes | None = None,
+    peer_copies: frozenset[str] = frozenset(),
 ) -> list[Finding]:
     """Findings for the faulty components, those with the largest loss first.
 
@@ -40,7 +45,10 @@ def detected_findings(
         for detection in view.detections:
             if not _of_a_slower_switch(detection, view, placement):
                 cases[detection.kind, detection.whole].append((view, detection))
-    findings = [_finding(charges, views, placement, peer_copies) for charges in cases.values()]
+    findings = [
+        _with_uplinks(_finding(charges, views, placement, peer_copies), charges[0][1], routes)
+        for charges in cases.values()
+    ]
     return sorted(findings, key=lambda finding: -abs(finding.effect or 0))
 
 
@@ -99,6 +107,19 @@ def _finding(
         log10_e=round(max(detection.log_e for _, detection in charges) / math.log(10), 1),
         next_step=advise.measure_component(component) if isolated else _next_step(state, component),
     )
+
+
+def _with_uplinks(finding: Finding, detection: Detection, routes: Routes | None) -> Finding:
+    """Name the declared cables of a switch whose uplinks are slow: which of them a message crosses is not known."""
+    if detection.kind != "uplinks":
+        return finding
+    switch = detection.whole
+    cables = cables_of(switch.nodes, routes)[switch.label] if routes is not None else ()
+    others = sorted(set().union(*(cable.nodes for cable in cables)) - switch.nodes)
+    unnamed, *group = finding.ambiguity_group
+    named = ComponentRef.of("cable", switch.label, others) if others else unnamed
+    next_step = advise.inspect_uplinks(switch) if finding.state is State.FAULT else finding.next_step
+    return finding.model_copy(update={"ambiguity_group": (named, *group), "next_step": next_step})
 
 
 def _load_of_others(main: Detection) -> tuple[ComponentRef, ...]:
@@ -192,7 +213,7 @@ def _state(charges: list[Charge], placement: Placement, peer_copies: frozenset[s
     shares_cpus = len(placement.hosts) == 1 and not all(view.row in peer_copies for view, _ in charges)
     if shares_cpus or placement.oversubscribed[placement.host[ranks]].mean() > 0.5:
         return State.CONFOUNDED
-    if charges[0][1].kind in ("rank", "uplinks"):
+    if charges[0][1].kind == "rank":
         return State.SUSPECT
     if all(np.isin(detection.ranks, view.hubs).any() for view, detection in charges):
         return State.SUSPECT  # everybody's partner: its load is the pattern's

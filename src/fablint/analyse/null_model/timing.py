@@ -9,9 +9,11 @@ from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import chdtrc
 
-from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, average_ranks, robust_sd
+from fablint.analyse.observations.robust_stats import MEDIAN_ERROR, average_ranks, parts_of_time, robust_sd
 from fablint.analyse.settings import (
+    CHANCE,
     FEWEST_INDEPENDENT,
     FEWEST_OF_SPREAD,
     FEWEST_PEERS,
@@ -29,9 +31,11 @@ from fablint.analyse.settings import (
 )
 from fablint.model import EvidenceRecord, Placement
 from fablint.model.arrays import Codes, Floats, Mask
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.registry import Quantity
 from fablint.text import evidence as seen, units
 
+PERIODS = frozenset({"since", "until", "between"})  # kinds of slow times that begin or end within the run
 MOST_WINDOWS = 32  # windows into which the time of a row is cut
 
 
@@ -118,8 +122,11 @@ def _slow_hosts(view: TimedCells, placement: Placement, cells: Codes, limit: flo
     )
 
 
-def drift_of(view: TimedCells, windows: list[Codes]) -> float:
-    """Return the log-effect from the first window to the last if the windows rise or fall steadily; else 0."""
+def drift_of(view: TimedCells, placement: Placement) -> float:
+    """Return the log-effect from the first window to the last if the windows of most hosts rise or fall steadily;
+    else 0.
+    """
+    windows = windows_of(view)
     if len(windows) < FEWEST_OF_SPREAD:
         return 0.0
     middles = np.array([np.median(view.excess[window]) for window in windows])
@@ -130,8 +137,23 @@ def drift_of(view: TimedCells, windows: list[Codes]) -> float:
     if abs(np.corrcoef(order, average_ranks(middles))[0, 1]) < 0.95:
         return 0.0
     i, j = np.triu_indices(middles.size, 1)
-    slope = float(np.median((middles[j] - middles[i]) / (j - i)))  # Theil and Sen
-    return slope * (middles.size - 1)
+    change = float(np.median((middles[j] - middles[i]) / (j - i))) * (middles.size - 1)  # Theil and Sen
+    return change if _hosts_that_changed(view, placement, windows, change) >= MOST else 0.0
+
+
+def _hosts_that_changed(view: TimedCells, placement: Placement, windows: list[Codes], change: float) -> float:
+    """Return the share of hosts that changed by half of a drift between the halves of the time, or more.
+
+    The pairs do not show the share: those of a third of the hosts are more than half of all pairs.
+    """
+    cells = np.concatenate(windows)
+    hosts = placement.host[np.stack([view.src[cells], view.dst[cells]])].astype(np.int64)
+    half = np.arange(cells.size) * 2 // cells.size
+    levels = GroupedValues.of(np.tile(view.excess[cells], 2), (2 * hosts + half).ravel(), 2 * len(placement.hosts))
+    before, after = levels.medians().reshape(-1, 2).T
+    difference = (after - before)[np.isfinite(before) & np.isfinite(after)]
+    # The middles of the halves are half of the time apart.
+    return float((difference / change > HALF * HALF).mean()) if difference.size else 0.0
 
 
 @dataclass(frozen=True)
@@ -161,7 +183,7 @@ class Persistence:
     @property
     def is_lasting(self) -> bool:
         """True if it was slow in at least two stretches, without a begin or an end."""
-        begins = self.when is not None and self.when.kind in ("since", "until", "between")
+        begins = self.when is not None and self.when.kind in PERIODS
         return self.confirmed or (self.stretches >= FEWEST_INDEPENDENT and not begins)
 
 
@@ -284,3 +306,41 @@ def _is_clustered(flag: Mask) -> bool:
         for total in (_surplus(flag[None]), _surplus(shuffled))
     ]
     return bool((rise[1] >= rise[0] - 1e-9).sum() == 0)
+
+
+def uneven_times(started: Floats, slow: Mask, cluster: Codes) -> EvidenceRecord | None:
+    """Return why measurements were not slow at all times alike: of one period, or more at some times; None: they were.
+
+    Parameters
+    ----------
+    started
+        (k,) s, start of each measurement; NaN where unknown.
+    slow
+        (k,) whether each was slow.
+    cluster
+        (k,) what each is a repetition of: such measurements depend on each other.
+    """
+    when = find_slow_time(started, slow)
+    if when is not None and when.kind in PERIODS:
+        return when.evidence
+    stretches = min(STRETCHES, slow.size // FEWEST_VALUES)
+    part = parts_of_time(started, stretches) if stretches >= FEWEST_INDEPENDENT else None
+    return None if part is None or _is_even(part, slow, cluster) else seen.unsteady()
+
+
+def _is_even(part: Codes, slow: Mask, cluster: Codes) -> bool:
+    """Return whether the shares of slow measurements in the parts of the time differ little, or by chance.
+
+    The test is Pearson's (1900), with the statistic divided by the design effect of the clusters (Rao and Scott 1981).
+    """
+    share = float(slow.mean())
+    if not 0.0 < share < 1.0:
+        return True
+    variance, deviation = share * (1 - share), slow - share
+    measured, surplus = np.bincount(part), np.bincount(part, weights=deviation)
+    measured, surplus = measured[measured > 0], surplus[measured > 0]
+    shares = share + surplus / measured
+    number = np.unique(cluster, return_inverse=True)[1].ravel()
+    dependence = (np.bincount(number, weights=deviation) ** 2).sum() / (variance * slow.size)
+    statistic = (surplus**2 / (measured * variance)).sum() / max(1.0, dependence)
+    return bool(shares.min() >= HALF * shares.max() or chdtrc(measured.size - 1, statistic) >= CHANCE)

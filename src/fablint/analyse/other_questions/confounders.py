@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from fablint.analyse.findings.detection_text import relative
-from fablint.analyse.null_model.timing import Period, TimedCells, drift_of, slow_periods, windows_of
+from fablint.analyse.null_model.timing import Period, TimedCells, drift_of, slow_periods
 from fablint.analyse.observations.robust_stats import average_ranks
 from fablint.analyse.settings import BEYOND_DOUBT, CHANCE, FEWEST_INDEPENDENT, FEWEST_VALUES, QUARTER, Settings
 from fablint.model import ComponentRef, Finding, Note, Placement, Run, State
@@ -184,8 +184,7 @@ def _overfull(ranks: tuple[tuple[str, int], ...]) -> bool:
 def slow_times(view: TimedCells, placement: Placement, settings: Settings) -> list[Finding]:
     """A period in which pairs of many hosts were slow, or a drift from the beginning to the end."""
     periods = slow_periods(view, placement, settings)
-    windows = windows_of(view)
-    first_to_last = drift_of(view, windows)
+    first_to_last = drift_of(view, placement)
     if periods:
         evidence = [
             seen.slow_period(period.begin, period.end, period.hosts, math.expm1(period.excess)) for period in periods
@@ -222,7 +221,7 @@ def _harmless_times(view: TimedCells, placement: Placement, settings: Settings) 
     left = view if view.unexplained is None else replace(view, excess=view.unexplained)
     is_explained = not slow_times(left, placement, settings)
     if not periods:  # a drift has no other times
-        change = math.expm1(drift_of(view, windows_of(view)))
+        change = math.expm1(drift_of(view, placement))
         return [noted.drift_of_all(row=view.row, size=view.size, change=change)] if is_explained else []
     if not is_explained and not _are_outvoted(periods, view):
         return []

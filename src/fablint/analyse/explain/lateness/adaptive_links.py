@@ -24,8 +24,11 @@ from fablint.analyse.explain.lateness.background import late_background
 from fablint.analyse.explain.lateness.late_messages import Tails, count_late, sample_positions
 from fablint.analyse.explain.search import Detection
 from fablint.analyse.null_model.effects import Effects
+from fablint.analyse.null_model.timing import uneven_times
 from fablint.analyse.observations.binomial import quantile
-from fablint.analyse.observations.pair_matrix import Pairs
+from fablint.analyse.observations.pair_matrix import unordered
+from fablint.analyse.observations.robust_stats import robust_sd
+from fablint.analyse.observations.samples import Flows
 from fablint.analyse.settings import (
     CLEAR_EVIDENCE,
     CLUSTER,
@@ -36,12 +39,14 @@ from fablint.analyse.settings import (
     HALF,
     MOST,
     MOSTLY,
+    NOISIER,
     SMALL_SHARE,
     Settings,
 )
 from fablint.model import ComponentRef, Placement
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
+from fablint.text import evidence as seen
 from fablint.topology.routing import Routes
 
 SHARES_LATE = (1.0, 0.5, 0.25)  # shares of a link's messages that are late; each is tried
@@ -57,10 +62,17 @@ class LateComponent:
     log_e: float
     late: float  # share of its messages that are late
     loss: tuple[float, float, float]  # log-effect on late messages: lower 95 % bound, median, upper bound
+    scatter: float  # robust standard deviation of the log-effects of the pairs with late messages
     pairs: int  # pairs that may cross it
     slow: int  # pairs with more late messages than their ends explain
-    cells: Cells  # cells of these pairs
+    crossing: Cells  # cells that may cross it
+    is_late: Mask  # those with more late messages than their ends explain
     same: Codes  # other links that the same messages cross with the same probability: an ambiguity group
+
+    @property
+    def cells(self) -> Cells:
+        """Cells with late messages."""
+        return self.crossing[0][self.is_late], self.crossing[1][self.is_late]
 
 
 @dataclass(frozen=True)
@@ -317,17 +329,27 @@ def _examine(part: int, choice: int, scores_of_late: _LateScores) -> LateCompone
         log_e=float(scores[choice, part]),
         late=SHARES_LATE[choice],
         loss=(lower, middle, upper),
+        scatter=robust_sd(excess),
         pairs=at.size,
         slow=int(np.count_nonzero(positive)),
-        cells=(tails.cells[0][at[positive]], tails.cells[1][at[positive]]),
+        crossing=(tails.cells[0][at], tails.cells[1][at]),
+        is_late=positive,
         same=exposures.indistinguishable(part),
     )
 
 
-def late_detection(case: LateComponent, routes: Routes, pairs: Pairs, *, bidirectional: bool) -> Detection:
+def late_detection(case: LateComponent, routes: Routes, effects: Effects, flows: Flows) -> Detection:
     """Return a component that delays messages as a detection: a switch, one direction of a cable, or both
     directions.
+
+    Load delays messages for a while, and not all of them alike.
     """
+    pairs, bidirectional = effects.residual, effects.bidirectional
+    when = None if flows.histograms is not None or case.scatter <= NOISIER * effects.noise else seen.unsteady()
+    if flows.started is not None and when is None:
+        pair = unordered(case.crossing[0], pairs.destination(case.crossing), pairs.ranks)
+        when = uneven_times(np.asarray(flows.started[case.crossing], np.float64), case.is_late, pair)
+    is_confirmed = flows.later is not None and bool(flows.later[case.crossing].any())
     sides = (0,) if case.is_switch else (0, 1) if bidirectional else (case.number % 2,)
     links = () if case.is_switch else (case.number, case.number ^ 1)
     return Detection(
@@ -349,6 +371,8 @@ def late_detection(case: LateComponent, routes: Routes, pairs: Pairs, *, bidirec
         ),
         own=tuple(_link_member(link, routes, bidirectional=False) for link in links[: len(sides)]),
         late=case.late,
+        circumstances=() if when is None else (when,),
+        lasting=when is None or is_confirmed,
     )
 
 

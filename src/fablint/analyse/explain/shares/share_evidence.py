@@ -19,7 +19,7 @@ from fablint.analyse.explain.shares.slow_measurements import SlowMeasurements
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.robust_stats import parts_of_time
 from fablint.analyse.observations.time_correlation import SameTime
-from fablint.analyse.settings import QUARTER, STRETCHES, SlowShares
+from fablint.analyse.settings import HALF, QUARTER, STRETCHES, SlowShares
 from fablint.model.arrays import Codes, Floats, Mask
 
 TINY = 1e-300  # smallest probability that is distinguished from 0
@@ -83,13 +83,7 @@ class WeighedMeasurements:
         measurements, weight = self.measured.of(is_member), self.weight[is_member]
         others = self.weight[self.elsewhere & ~is_member]
         others_slow = float(others[self.measured.slow[self.elsewhere & ~is_member]].sum())
-        middle = float(np.median(measurements.left))
-        # A component that is slow most of the time has an effect, which counts up to the tolerance: its fast
-        # measurements are faster by it.
-        is_fast = (
-            measurements.left
-            < np.where(np.abs(middle) <= measurements.limit, middle, -measurements.limit) - measurements.limit
-        )
+        is_fast = measurements.left < -_scatter(measurements)
         slow, fast, count = float(weight[measurements.slow].sum()), float(weight[is_fast].sum()), float(weight.sum())
         usual = (others_slow + 0.5) / (float(others.sum()) + 1.0)
         if fast >= QUARTER * slow:  # measurements that scatter are as often fast as slow
@@ -112,6 +106,19 @@ class WeighedMeasurements:
             tolerated > settings.tolerated,
             same_time,
         )
+
+
+def _scatter(measurements: SlowMeasurements) -> Floats:
+    """Return the (k,) log-effect by which a fast measurement is as far from the others as the slow ones are, or half as
+    far.
+
+    A component that is slow most of the time has an effect, which counts up to the tolerance: its fast measurements are
+    faster by it.
+    """
+    middle = float(np.median(measurements.left))
+    usual = np.where(np.abs(middle) <= measurements.limit, middle, -measurements.limit)
+    slow = float(np.median(measurements.left[measurements.slow])) if measurements.slow.any() else 0.0
+    return np.asarray(np.maximum(measurements.limit, HALF * slow) - usual)
 
 
 def _dispersion(measurements: SlowMeasurements, weight: Floats, stretch: Codes | None) -> float:

@@ -24,7 +24,7 @@ from fablint.analyse.explain.shares.share_detections import detection_of
 from fablint.analyse.explain.shares.share_evidence import ShareEvidence, WeighedMeasurements
 from fablint.analyse.explain.shares.slow_measurements import SlowMeasurements, isolated_cells, slow_measurements
 from fablint.analyse.null_model.effects import Effects
-from fablint.analyse.null_model.timing import SlowTime, find_slow_time
+from fablint.analyse.null_model.timing import PERIODS, SlowTime, find_slow_time
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.observations.samples import Flows
 from fablint.analyse.settings import (
@@ -43,7 +43,6 @@ from fablint.topology.routing import Routes
 
 COMPONENTS = frozenset({"host", "nic", "cable", "switch"})  # kinds that are one component; others are sets of cables
 UNIFORM = (1.0, 1.0)  # Beta prior of the share of a component
-PERIODS = frozenset({"since", "until", "between"})
 
 
 @dataclass(frozen=True)

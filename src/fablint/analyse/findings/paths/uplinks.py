@@ -23,7 +23,7 @@ def slow_uplinks(claims: Sequence[Finding], placement: Placement, routes: Routes
         return
     slow_cables = [claim for claim in claims if is_slow_cable(claim)]
     concerned = {end for claim in slow_cables for end in claim.nodes}
-    cables = _cables_of(concerned & set(placement.switches), routes)
+    cables = cables_of(concerned & set(placement.switches), routes)
     explained: set[int] = set()
     for switch in [name for name in placement.switches if name in cables]:
         behind = [claim for claim in slow_cables if switch in claim.nodes and id(claim) not in explained]
@@ -35,7 +35,7 @@ def slow_uplinks(claims: Sequence[Finding], placement: Placement, routes: Routes
             yield CommonCause(tuple(behind), (_together(switch, ordered),))
 
 
-def _cables_of(switches: Collection[str], routes: Routes) -> Mapping[str, set[ComponentRef]]:
+def cables_of(switches: Collection[str], routes: Routes) -> Mapping[str, set[ComponentRef]]:
     """The cables at each of these switches."""
     cables: dict[str, set[ComponentRef]] = {switch: set() for switch in switches}
     touches = np.isin(routes.ends[::2], routes.codes([*cables])).any(axis=1)

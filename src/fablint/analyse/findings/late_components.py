@@ -18,11 +18,20 @@ import numpy as np
 from fablint.analyse.candidates.candidate import Candidate, ambiguity_group
 from fablint.analyse.candidates.crossed_components import MeasuredHostPairs, candidates_of, host_pairs_of
 from fablint.analyse.explain.explanation import BoundedSearch, Member
+from fablint.analyse.null_model.timing import uneven_times
 from fablint.analyse.observations.mean_ratios import MeanRatios, read_mean_ratios
 from fablint.analyse.observations.robust_stats import parts_of_time
 from fablint.analyse.observations.samples import UsableRow
 from fablint.analyse.phrasing import next_step
-from fablint.analyse.settings import FEWEST_INDEPENDENT, HALF, SHARE_OF_PAIRS, STRETCHES, TIMES_USUAL, Settings
+from fablint.analyse.settings import (
+    FEWEST_INDEPENDENT,
+    HALF,
+    NEARLY_ALL,
+    SHARE_OF_PAIRS,
+    STRETCHES,
+    TIMES_USUAL,
+    Settings,
+)
 from fablint.model import ComponentRef, EvidenceRecord, Finding, Placement, State
 from fablint.model.arrays import Floats, Mask
 from fablint.model.component import cause
@@ -106,20 +115,28 @@ class _Evidence:
         partners = np.unique(late[:, 0] * len(self.placement.hosts) + late[:, 1]).size
         parts = parts_of_time(self.cells.started[cells & self.late], STRETCHES, self.cells.started)
         scope = self.placement.scopes(*self.pairs.ranks.T)
-        is_compared = self.best.search.is_compared(member, scope, settings.min_partners)
+        has_peers = candidate.kind == "host" or self.best.search.is_compared(member, scope, settings.min_partners)
+        is_little = ratio < TIMES_USUAL and not (has_peers and self._stands_alone(member, share, cells))
         doubts = [
             (seen.may_be_chance(), member.gain < bar),
             (seen.few_pairs_of_hosts(settings.min_partners), partners < settings.min_partners),
             (seen.one_stretch(), parts is not None and np.unique(parts).size < FEWEST_INDEPENDENT),
-            (seen.small_ratio(TIMES_USUAL), ratio < TIMES_USUAL),
+            (seen.small_ratio(TIMES_USUAL), is_little),
             (
                 seen.small_share(SHARE_OF_PAIRS),
                 np.average(shares, weights=self.pairs.weight[member.pairs]) < SHARE_OF_PAIRS,
             ),
-            (seen.nothing_to_compare(), candidate.kind != "host" and not is_compared),
+            (seen.nothing_to_compare(), not has_peers),
             (seen.cables_unknown(), candidate.kind in ("path", "exits") and not self._paths_known()),
         ]
         return [doubt for doubt, holds in doubts if holds]
+
+    def _stands_alone(self, member: Member, share: Floats, cells: Mask) -> bool:
+        """Return whether nearly all pairs of a component are late, at all times alike, and hardly any other cell is."""
+        is_even = uneven_times(self.cells.started[cells], self.late[cells], self.pairs.of_cell[cells]) is None
+        late = np.average(share[member.pairs] >= HALF, weights=self.pairs.weight[member.pairs])
+        elsewhere = self.late[~cells].mean() if not cells.all() else 1.0
+        return is_even and bool(late >= NEARLY_ALL and elsewhere <= self.settings.shares.usual)
 
     def _paths_known(self) -> bool:
         """Tell whether a path between two switches is a component; else it is made of cables that the routing chooses

@@ -25,7 +25,7 @@ from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.null_model.median_polish import with_healthy_classes, without
 from fablint.analyse.null_model.recorded_facts import Facts
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import FEWEST_POOL, FEWEST_VALUES, MOST_FOLLOW_UPS, SMALLEST_SHARED, Settings
+from fablint.analyse.settings import FAR, FEWEST_POOL, FEWEST_VALUES, MOST_FOLLOW_UPS, SMALLEST_SHARED, Settings
 from fablint.model import FollowUp, Placement
 from fablint.model.arrays import Floats, Mask
 from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence
@@ -258,7 +258,8 @@ def _do_collide(effects: Effects, view: View) -> bool:
     cells = pairs.sample_cells()
     ends = placement.switch[np.stack([cells[0], pairs.destination(cells)])].astype(np.int64)
     crosses = (ends[0] != ends[1]) & (ends >= 0).all(axis=0)
-    ends, slow = ends[:, crosses], pairs.value[cells][crosses] > effects.link_tolerance
+    limit = max(effects.link_tolerance, FAR * effects.noise)
+    ends, slow = ends[:, crosses], pairs.value[cells][crosses] > limit
     worst = np.bincount(ends[:, slow].ravel(), minlength=1).argmax()
     elsewhere = (ends != worst).all(axis=0)
     return int(elsewhere.sum()) < FEWEST_POOL or float(slow[elsewhere].mean()) > view.settings.shares.usual

@@ -1,0 +1,102 @@
+"""Load of other jobs on hashed and adaptive links is no fault; what is slow at all times alike is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from fabric_cases import findings
+
+from fablint.analyse import diagnose
+from fablint.model import Finding, Placement, Run, State
+from fablint.simulate import Fabric, Fault, SimulatedFabric, SimulatedRow, fat_tree
+from finding_cases import ref
+
+Floats = npt.NDArray[np.float64]
+ROWS = (SimulatedRow("latency", (8,)), SimulatedRow("bandwidth", (1 << 20,), "serial"))
+AT_ONCE = (ROWS[0], SimulatedRow("bandwidth", (1 << 20,), "parallel"))
+LEAF = "leaf2"
+
+
+def fabric(routing: str) -> Fabric:
+    """Up-links that are wide enough: streams of different hosts do not delay each other."""
+    return fat_tree(8, 2, routing)
+
+
+def loaded(run: Run, tree: Fabric, load: Floats) -> Run:
+    """Multiply the times of messages that enter or leave the leaf; `load` is by hundredth of the time of a row."""
+    placement = Placement.of(run, tree.topology)
+    on_leaf = placement.switch == placement.switches.index(LEAF)
+    crosses = on_leaf[:, None] != on_leaf[None, :]
+    rows = []
+    for row in run.rows:
+        arrays = {name: np.array(values) for name, values in row.arrays.items()}
+        started = arrays["started"][0]
+        part = np.nan_to_num((started - np.nanmin(started)) / np.nanmax(started - np.nanmin(started)) * 99).astype(int)
+        factor = np.where(crosses, 1 + load[part], 1.0)
+        for name in arrays:
+            if name.startswith("time"):
+                arrays[name] = arrays[name] * factor[..., None]
+        rows.append(replace(row, arrays=arrays))
+    return replace(run, rows=tuple(rows))
+
+
+def period() -> Floats:
+    return np.where((np.arange(100) > 30) & (np.arange(100) < 60), 0.5, 0.0)
+
+
+def varying(seed: int, memory: float) -> Floats:
+    rng, level, levels = np.random.default_rng(seed), 0.0, []
+    for _ in range(100):
+        level = memory * level + rng.standard_normal() * np.sqrt(1 - memory**2)
+        levels.append(level)
+    return 0.3 * np.maximum(0.0, np.array(levels) + 0.5)
+
+
+LOADS = {"a period": period(), "slow": varying(1, 0.97), "fast": varying(2, 0.5), "uneven": varying(3, 0.8)}
+
+
+@pytest.mark.parametrize("load", LOADS)
+@pytest.mark.parametrize("routing", ["ecmp", "adaptive"])
+def test_load_on_a_leaf_is_no_fault_of_its_cables(routing: str, load: str) -> None:
+    tree = fabric(routing)
+    run = loaded(SimulatedFabric(tree, (), seed=1).measure(None, ROWS), tree, LOADS[load])
+    assert findings(diagnose(run, tree.topology).verdict.findings, State.FAULT) == []
+
+
+CABLE = ref("cable", LEAF, "spine5")
+
+
+def fault_of(tree: Fabric, fault: Fault, rows: tuple[SimulatedRow, ...], seed: int) -> Finding:
+    """The only FAULT."""
+    run = SimulatedFabric(tree, (fault,), seed=seed).measure(None, rows)
+    (finding,) = findings(diagnose(run, tree.topology).verdict.findings, State.FAULT)
+    return finding
+
+
+@pytest.mark.parametrize("rows", [ROWS, AT_ONCE], ids=["one at a time", "at once"])
+@pytest.mark.parametrize("factor", [0.4, 0.7])
+def test_a_slow_hashed_cable_is_one_of_its_leaf(factor: float, rows: tuple[SimulatedRow, ...]) -> None:
+    finding = fault_of(fabric("ecmp"), Fault(CABLE, bandwidth_factor=factor), rows, seed=2)
+    assert CABLE.label in {finding.name, *(component.label for component in finding.ambiguity_group)}
+
+
+def test_streams_that_do_not_delay_each_other_bound_hashed_links() -> None:
+    tree = fabric("ecmp")
+    diagnosis = diagnose(SimulatedFabric(tree, (), seed=4).measure(None, AT_ONCE), tree.topology)
+    assert diagnosis.verdict.verdict == "pass"
+    healthy = findings(diagnosis.verdict.findings, State.OK)
+    assert any(component.kind in ("link", "cable") for finding in healthy for component in finding.components)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_adaptive_uplinks_that_are_evenly_slow_are_named(seed: int) -> None:
+    """Every stream takes all cables of its leaf in turns: without histograms all of its pairs are slow alike."""
+    tree = fabric("adaptive")
+    run = loaded(SimulatedFabric(tree, (), seed=seed).measure(None, AT_ONCE), tree, np.full(100, 0.3))
+    (finding,) = findings(diagnose(run, tree.topology).verdict.findings, State.FAULT)
+    uplinks = {node for component in finding.ambiguity_group if component.kind == "cable" for node in component.nodes}
+    assert (finding.component, finding.name) == ("switch", LEAF)
+    assert uplinks == {LEAF, *(f"spine{number}" for number in range(8))}

@@ -1,4 +1,4 @@
-"""Load of other jobs on hashed and adaptive links is no fault; what is slow at all times alike is."""
+"""Load of other jobs on hashed and adaptive links is no fault; what is slow equally at all times is."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_streams_that_do_not_delay_each_other_bound_hashed_links() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_adaptive_uplinks_that_are_evenly_slow_are_named(seed: int) -> None:
-    """Every stream takes all cables of its leaf in turns: without histograms all of its pairs are slow alike."""
+    """Every stream takes all cables of its leaf in turns: without histograms all of its pairs are equally slow."""
     tree = fabric("adaptive")
     run = loaded(SimulatedFabric(tree, (), seed=seed).measure(None, AT_ONCE), tree, np.full(100, 0.3))
     (finding,) = findings(diagnose(run, tree.topology).verdict.findings, State.FAULT)

@@ -342,7 +342,7 @@ def late_detection(case: LateComponent, routes: Routes, effects: Effects, flows:
     """Return a component that delays messages as a detection: a switch, one direction of a cable, or both
     directions.
 
-    Load delays messages for a while, and not all of them alike.
+    Load delays messages for a while, and not all of them equally.
     """
     pairs, bidirectional = effects.residual, effects.bidirectional
     when = None if flows.histograms is not None or case.scatter <= NOISIER * effects.noise else seen.unsteady()

@@ -132,7 +132,7 @@ class _Evidence:
         return [doubt for doubt, holds in doubts if holds]
 
     def _stands_alone(self, member: Member, share: Floats, cells: Mask) -> bool:
-        """Return whether nearly all pairs of a component are late, at all times equally, and hardly any other cell is."""
+        """Return whether nearly all pairs of a component are late, equally at all times, and few others are."""
         is_even = uneven_times(self.cells.started[cells], self.late[cells], self.pairs.of_cell[cells]) is None
         late = np.average(share[member.pairs] >= HALF, weights=self.pairs.weight[member.pairs])
         elsewhere = self.late[~cells].mean() if not cells.all() else 1.0

@@ -309,7 +309,7 @@ def _is_clustered(flag: Mask) -> bool:
 
 
 def uneven_times(started: Floats, slow: Mask, cluster: Codes) -> EvidenceRecord | None:
-    """Return why measurements were not equally slow at all times: of one period, or more at some times; None: they were.
+    """Return why measurements were not equally slow at all times: of one period, or uneven; None: they were.
 
     Parameters
     ----------

@@ -107,7 +107,7 @@ measure_more_messages = General("measure longer")
 measure_shortest = General("""measure with minimal routing, if the network has that setting, and with `routing:
     shortest` in the topology file""")
 measure_kinds_separately = General("measure longer, or check groups of identical hosts separately")
-measure_serially = General("""measure again with --order serial: if they are still late, look at what all of these
+measure_serially = General("""measure again with --order serial: if they are still slow, look at what all of these
     paths share""")
 measure_after_repair = OfOne("measure again when {0} is repaired")
 measure_other_host_first = OfOne("measure again with another host first: is it {0} or the place that is slow?")

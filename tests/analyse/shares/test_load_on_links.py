@@ -100,3 +100,19 @@ def test_adaptive_uplinks_that_are_evenly_slow_are_named(seed: int) -> None:
     uplinks = {node for component in finding.ambiguity_group if component.kind == "cable" for node in component.nodes}
     assert (finding.component, finding.name) == ("switch", LEAF)
     assert uplinks == {LEAF, *(f"spine{number}" for number in range(8))}
+
+
+@pytest.mark.parametrize("routing", ["ecmp", "adaptive"])
+def test_streams_that_collide_on_most_paths_are_one_finding(routing: str) -> None:
+    """About half of the streams between switches took longer: their cables, which are unknown, were shared."""
+    tree = fabric(routing)
+    run = SimulatedFabric(tree, (), seed=5).measure(None, AT_ONCE)
+    placement = Placement.of(run, tree.topology)
+    crosses = placement.switch[:, None] != placement.switch[None, :]
+    rng = np.random.default_rng(5)
+    shared = rng.binomial(3, 0.22, crosses.shape) * crosses
+    stream = run.rows[1]
+    time = (1.0 + shared[None, :, :, None]) * stream.arrays["time_median"]
+    rows = (run.rows[0], replace(stream, arrays={**stream.arrays, "time_median": time.astype(np.float32)}))
+    doubtful = findings(diagnose(replace(run, rows=rows), tree.topology).verdict.findings, State.FAULT, State.SUSPECT)
+    assert [finding.name for finding in doubtful] == ["paths between switches"]

@@ -13,6 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
+from fablint.analyse.candidates.crossed_components import BETWEEN_SWITCHES
 from fablint.analyse.explain.paths.judgement import Judgement
 from fablint.analyse.explain.paths.path_modes import Mode
 from fablint.analyse.explain.paths.view_paths import PathKey, Paths
@@ -237,6 +238,8 @@ def _evidence(view: _PathView, entries: Sequence[int]) -> list[EvidenceRecord]:
 def _next_step(explanation: Explanation, placement: Placement) -> tuple[Action, ...]:
     """A path through a group is presumed: its cables have to be found first."""
     component = explanation.component
+    if component == BETWEEN_SWITCHES:
+        return advise.measure_serially()
     if component.nodes <= {*placement.switches}:
         return next_step(component)
     return advise.find_cables(component)
@@ -252,7 +255,7 @@ def _doubtful(view: _PathView) -> list[Finding]:
         populations = view.populations(in_scope=True) if is_population else view.some(judgement)
         if judgement is Judgement.BESIDE and view.paths.followed:
             continue  # how many messages shared each link is known: it is asked for alone, and nothing is doubtful yet
-        for explanation in _explained(view, set(populations), set(view.some(Judgement.FINE))):
+        for explanation in _doubtful_sets(view, populations, judgement):
             explained = explanation.paths | (
                 both_directions(explanation.paths) if view.paths.levels.bidirectional else set()
             )
@@ -263,16 +266,22 @@ def _doubtful(view: _PathView) -> list[Finding]:
             state = State.SUSPECT if open_ or judgement is Judgement.ONCE else State.CONFOUNDED
             finding = _finding(view, state, explanation, entries, (_DOUBTS[judgement](),))
             if state is State.CONFOUNDED:
-                causes = ["slower cables by design"]
-                causes += ["another load at that time"] if finding.quantity == "latency" else []
+                load = ("another load at that time",) if finding.quantity == "latency" else ()
                 finding = finding.model_copy(
                     update={
-                        "ambiguity_group": (*finding.ambiguity_group, *map(cause, causes)),
+                        "ambiguity_group": (*finding.ambiguity_group, *map(cause, ("slower cables by design", *load))),
                         "next_step": advise.compare_port_speeds(explanation.component),
                     }
                 )
             findings.append(finding)
     return findings
+
+
+def _doubtful_sets(view: _PathView, doubtful: Mapping[Path, int], judgement: Judgement) -> list[Explanation]:
+    """Return what the paths have in common; most of all paths, slower among other messages, share what is not known."""
+    if judgement is Judgement.BESIDE and len(doubtful) > HALF * len(view.paths.best):
+        return [Explanation(BETWEEN_SWITCHES, frozenset(doubtful))]
+    return _explained(view, set(doubtful), set(view.some(Judgement.FINE)))
 
 
 def _open(view: _PathView, entry: int) -> bool:
@@ -317,8 +326,7 @@ def _modes(view: _PathView) -> list[Finding]:
     modes = {(int(levels.src[mode.entry]), int(levels.dst[mode.entry])): mode for mode in view.paths.modes}
     if not modes:
         return []
-    best_paths = set(view.paths.best)
-    slow = set(modes)
+    best_paths, slow = set(view.paths.best), set(modes)
     if levels.bidirectional:
         slow, best_paths = both_directions(slow), both_directions(best_paths)
     if view.routes is not None and len(view.routes.ends):
@@ -383,13 +391,9 @@ def _notes(view: _PathView) -> list[Note]:
         if not result:
             continue
         loss = relative(float(np.median([judged.loss[entry] for entry in result.values()])), view.judged.quantity)
-        names = _paths([view.component(path) for path in result])
+        paths = [view.component(path) for path in result]
+        names = label_of(paths) if len(paths) <= MOST_LINKS else f"{len(paths)} paths"
         beside = judged.beside[next(iter(result.values()))]
         note = kind(paths=names, effect=loss, beside=beside.kind, others=beside.paths)
         notes.append(seen_in(view.judged, note))
     return notes
-
-
-def _paths(components: Sequence[ComponentRef]) -> str:
-    """A few paths by name, or their number."""
-    return label_of(components) if len(components) <= MOST_LINKS else f"{len(components)} paths"

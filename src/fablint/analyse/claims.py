@@ -118,7 +118,9 @@ def _open_components(judged: JudgedRun, claims: Sequence[Finding]) -> Iterator[C
 
 
 def _paths(judged: JudgedRun, claims: Sequence[Finding]) -> Iterator[Claim]:
-    """Paths between switches that no component at fault explains: by its ends, or any where links are compared."""
+    """Paths between switches that no component explains: at fault by its ends, or any where links are compared; a
+    suspect link that they may cross.
+    """
     faults = [claim for claim in claims if claim.state is State.FAULT]
     paths = about_paths(
         judged.views,
@@ -130,7 +132,12 @@ def _paths(judged: JudgedRun, claims: Sequence[Finding]) -> Iterator[Claim]:
     between = [fault for fault in faults if fault.component in ("link", "cable", "switch")]
     is_compared = judged.routes is not None and len(judged.routes.ends) >= 2 * FEWEST_PEERS
     ends = frozenset().union(*(fault.nodes for fault in between))
-    yield from (finding for finding in paths.findings if not (is_compared and between) and not ends & finding.nodes)
+    suspects = [claim for claim in claims if claim.state is State.SUSPECT and claim.component in ("link", "cable")]
+    links = {direction for suspect in suspects for direction in suspect.directions}
+    for finding in paths.findings:
+        may_cross = {direction for component in finding.ambiguity_group for direction in component.directions}
+        if not (is_compared and between) and not ends & finding.nodes and not links & may_cross:
+            yield finding
     yield from paths.notes
     yield from paths.follow_ups
 

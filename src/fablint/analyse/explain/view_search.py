@@ -12,7 +12,7 @@ from fablint.analyse.explain.circumstances import describe_detections, effects_o
 from fablint.analyse.explain.coverage import count_crossing_pairs
 from fablint.analyse.explain.evidence import Evidence, gather_evidence
 from fablint.analyse.explain.follow_ups import propose_follow_ups, propose_late_follow_ups, retests
-from fablint.analyse.explain.lateness.adaptive_links import find_late_components, late_detection
+from fablint.analyse.explain.lateness.adaptive_links import find_late_components, late_detection, may_share_hashed_links
 from fablint.analyse.explain.losses.loss_intervals import with_intervals
 from fablint.analyse.explain.losses.named_losses import named_losses
 from fablint.analyse.explain.outlier_pairs import SlowestPairs, SlowPair, find_outliers, slow_hosts
@@ -25,7 +25,7 @@ from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.null_model.median_polish import with_healthy_classes, without
 from fablint.analyse.null_model.recorded_facts import Facts
 from fablint.analyse.observations.samples import Flows
-from fablint.analyse.settings import FAR, FEWEST_POOL, FEWEST_VALUES, MOST_FOLLOW_UPS, SMALLEST_SHARED, Settings
+from fablint.analyse.settings import FAR, FEWEST_POOL, FEWEST_VALUES, MOST_FOLLOW_UPS, Settings
 from fablint.model import FollowUp, Placement
 from fablint.model.arrays import Floats, Mask
 from fablint.model.limits.detection_limits import HYPOTHESES, required_evidence
@@ -241,8 +241,7 @@ def _isolated_cells(view: View, effects: Effects, routes: Routes) -> Mask | None
     streams of different pairs do not delay each other.
     """
     flows = view.flows
-    is_hashed = routes.routing.kind == "ecmp" and flows.observations.size >= SMALLEST_SHARED
-    if not is_hashed or not _do_collide(effects, view):
+    if not may_share_hashed_links(routes, flows) or not _do_collide(effects, view):
         return effects.classes.unshared(effects.class_log_time, effects.link_tolerance)
     if flows.concurrent.size:
         return np.broadcast_to(~flows.concurrent[None, :], effects.residual.value.shape)

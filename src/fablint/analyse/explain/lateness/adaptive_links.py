@@ -41,6 +41,7 @@ from fablint.analyse.settings import (
     MOSTLY,
     NOISIER,
     SMALL_SHARE,
+    SMALLEST_SHARED,
     Settings,
 )
 from fablint.model import ComponentRef, Placement
@@ -342,10 +343,13 @@ def late_detection(case: LateComponent, routes: Routes, effects: Effects, flows:
     """Return a component that delays messages as a detection: a switch, one direction of a cable, or both
     directions.
 
-    Load delays messages for a while, and not all of them equally.
+    Load delays messages for a while, and not all of them equally. Hashed streams may share a cable that no topology
+    tells, and of one switch more than of others.
     """
     pairs, bidirectional = effects.residual, effects.bidirectional
     when = None if flows.histograms is not None or case.scatter <= NOISIER * effects.noise else seen.unsteady()
+    if may_share_hashed_links(routes, flows) and not flows.alone(case.crossing).all():
+        when = seen.sent_together()
     if flows.started is not None and when is None:
         pair = unordered(case.crossing[0], pairs.destination(case.crossing), pairs.ranks)
         when = uneven_times(np.asarray(flows.started[case.crossing], np.float64), case.is_late, pair)
@@ -374,6 +378,11 @@ def late_detection(case: LateComponent, routes: Routes, effects: Effects, flows:
         circumstances=() if when is None else (when,),
         lasting=when is None or is_confirmed,
     )
+
+
+def may_share_hashed_links(routes: Routes, flows: Flows) -> bool:
+    """Return whether messages of pairs that are measured at once may delay each other on links that are not known."""
+    return routes.routing.kind == "ecmp" and flows.observations.size >= SMALLEST_SHARED
 
 
 def _link_member(link: int, routes: Routes, *, bidirectional: bool) -> GroupMember:

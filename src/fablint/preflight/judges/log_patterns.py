@@ -24,6 +24,7 @@ from fablint.snapshot.parsers.kernel_log import (
 )
 from fablint.text.sanitise import ago, shortened, times
 
+LOG = "kernel log"  # read by the checks that search it
 KERNEL_LOG = "the kernel log (/dev/kmsg, else dmesg, else the journal)"
 
 
@@ -81,7 +82,7 @@ def log_events(
     def results(check: Check, fleet: Fleet) -> Iterator[Result]:
         return (result for host in fleet.hosts for result in of_host(check, host))
 
-    return Judge(results, compares=False, reads="kernel log")
+    return Judge(results, compares=False, reads=LOG)
 
 
 def _of_devices(check: Check, host: Host, events: Iterable[Event], recoveries: Sequence[Recovery]) -> Sequence[Result]:

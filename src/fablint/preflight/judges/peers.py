@@ -26,7 +26,7 @@ class Part(NamedTuple):
 
 
 def at_least_peers(
-    parts: Callable[[Host], Iterable[Part]], words: str, absent: str, *, absolute: bool = False
+    parts: Callable[[Host], Iterable[Part]], words: str, absent: str, *, absolute: bool = False, reads: str = ""
 ) -> Judge:
     """Judge a figure: lower than on most similar hosts is wrong, or else than on similar components.
 
@@ -43,6 +43,8 @@ def at_least_peers(
         Reason for a skip of a host without such a component.
     absolute
         A figure below the maximum on most similar hosts is a warning for all of them: a BIOS setting.
+    reads
+        A long text that other checks read as well.
     """
 
     def results(check: Check, fleet: Fleet) -> Iterator[Result]:
@@ -70,7 +72,7 @@ def at_least_peers(
         numeric=True,
         is_met=is_at_least,
     )
-    return Judge(results, site=site)
+    return Judge(results, reads=reads, site=site)
 
 
 def is_at_least(value: Value, expected: Value) -> bool:

@@ -94,8 +94,8 @@ class Site:
         """Return the class with the host's name, else the class with its build, else the class of all other hosts."""
         if host.name in self._named:
             return self._named[host.name]
-        cards = cards_of(host)
         same_machine = [kind for kind in self.classes if kind.is_built and (kind.machine, kind.cpu) == host.built.build]
+        cards = cards_of(host) if same_machine else Counter()
         near = [kind for kind in same_machine if is_near(cards, kind.cards)]
         if near:
             return min(near, key=lambda kind: distance(cards, kind.cards))

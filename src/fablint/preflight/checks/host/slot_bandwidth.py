@@ -8,7 +8,7 @@ from fablint.model.preflight_results import Severity
 from fablint.preflight.check import Check
 from fablint.preflight.host import Host
 from fablint.preflight.judges import at_least_peers
-from fablint.preflight.judges.log_patterns import KERNEL_LOG
+from fablint.preflight.judges.log_patterns import KERNEL_LOG, LOG
 from fablint.preflight.judges.outputs import NO_PCI_DEVICE
 from fablint.preflight.judges.peers import Part
 from fablint.snapshot.parsers.kernel_log import watch
@@ -35,5 +35,5 @@ PCIE_BANDWIDTH = Check(
     severity=Severity.FAIL,
     component="nic",
     remedy="look for the bridge that the line in the kernel log names; reseat the card or its riser, check the BIOS",
-    judge=at_least_peers(_bandwidths, "{:g} Gb/s of PCI Express", NO_PCI_DEVICE),
+    judge=at_least_peers(_bandwidths, "{:g} Gb/s of PCI Express", NO_PCI_DEVICE, reads=LOG),
 )

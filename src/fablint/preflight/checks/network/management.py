@@ -60,9 +60,10 @@ def _management(check: Check, fleet: Fleet) -> Iterator[Result]:
         gateway = gateways[host.name] = _gateway(host, route) if route else None
         if gateway is None or gateway.answers is not None:
             answers[host.kind].append(gateway is not None and gateway.answers is True)
+    agreed = {kind: Agreement.of(of_kind) for kind, of_kind in answers.items()}
     for host in fleet.hosts:
         if host.name in gateways:
-            yield _judged(check, host, gateways[host.name], Agreement.of(answers[host.kind]))
+            yield _judged(check, host, gateways[host.name], agreed.get(host.kind, Agreement.of([])))
 
 
 def _judged(check: Check, host: Host, gateway: _Gateway | None, agreed: Agreement) -> Result:

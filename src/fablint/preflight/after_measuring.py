@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from fablint.preflight.check import Check
 from fablint.preflight.checks.host import pcie
-from fablint.preflight.checks.infiniband import port_counters, ports
+from fablint.preflight.checks.infiniband import port_counters, ports, rdma_loss
 from fablint.preflight.checks.network import arp_table, link_counters, links, multirail
 from fablint.preflight.checks.slingshot import cxi, cxi_counters
 from fablint.snapshot import Snapshot
@@ -29,7 +29,7 @@ GROWTH: tuple[Check, ...] = (
     ports.IB_PORT_STATE,
     ports.IB_PORT_RATE,
     port_counters.IB_ERRORS,
-    port_counters.IB_LOSS,
+    rdma_loss.IB_LOSS,
     pcie.PCIE_ERRORS,
 )
 

@@ -33,6 +33,7 @@ from fablint.preflight.checks.infiniband import (
     port_settings,
     ports,
     rdma_loopback,
+    rdma_loss,
     roce_qos,
 )
 from fablint.preflight.checks.network import (
@@ -147,7 +148,7 @@ CHECKS: tuple[Check, ...] = (
     identities.IB_FLAPS,
     port_counters.IB_ERRORS,
     port_counters.IB_CONGESTION,
-    port_counters.IB_LOSS,
+    rdma_loss.IB_LOSS,
     ports.IB_FIRMWARE,
     ports.IB_BOARD,
     port_settings.PARTITION_KEYS,

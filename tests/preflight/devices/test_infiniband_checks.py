@@ -10,7 +10,7 @@ from preflight_help import NOW, host, nested, of, outcomes, rows_of, sample, sys
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.check import Check
 from fablint.preflight.checks.host import pcie
-from fablint.preflight.checks.infiniband import omnipath, port_counters, ports
+from fablint.preflight.checks.infiniband import omnipath, port_counters, ports, rdma_loss
 from fablint.preflight.host import Host
 from fablint.snapshot import Output
 from pinned import pinned_by
@@ -25,7 +25,7 @@ LINKS = {
     "/sys/class/infiniband/mlx5_1/device": "../../../0000:b1:00.0",
 }
 PCI = "/sys/class/infiniband/mlx5_0/device"
-CHECKS = rows_of(ports, port_counters, pcie)
+CHECKS = rows_of(ports, port_counters, rdma_loss, pcie)
 
 
 def good(name: str = "n1", **changed: str) -> Host:
@@ -178,10 +178,10 @@ def test_waiting_is_reported_and_not_judged() -> None:
 
 
 def test_packets_that_were_lost() -> None:
-    assert wrong(of(port_counters.IB_LOSS, counting(out_of_sequence="2", packet_seq_err="1"))) == [
+    assert wrong(of(rdma_loss.IB_LOSS, counting(out_of_sequence="2", packet_seq_err="1"))) == [
         ("n1", "mlx5_0/1", Outcome.WARN, PINNED["packet_seq_err 1 in 4.0 s"])
     ]
-    assert not wrong(of(port_counters.IB_LOSS, host(files=BAD))), "they are of yesterday"
+    assert not wrong(of(rdma_loss.IB_LOSS, host(files=BAD))), "they are of yesterday"
 
 
 # ------------------------------------------------------------------------------------------------ PCI Express
@@ -326,12 +326,40 @@ def test_without_opainfo_or_its_ports_nothing_passes() -> None:
         ("retrans_timeout_events", 9, 10),  # efa
         ("no_completion_cmds", 0, 1),
         ("retrans_pkts", 9_000, 10_000),
+        ("rdma_read_wr_err", 9, 10),
+        ("rx_drops", 99, 100),
+        ("RTO", 0, 1),  # irdma
+        ("InProtoErrors", 0, 1),
+        ("ip4InDiscards", 9, 10),
+        ("rnr_nak_retry_err", 99, 100),  # mlx5
+        ("local_ack_timeout_err", 0, 1),
+        ("rx_icrc_encapsulated", 0, 1),
+        ("rnr_naks_rcvd", 99, 100),  # bnxt_re
+        ("sq_num_to", 0, 1),  # mlx4
+        ("requester_timeout", 0, 1),  # mana_ib
     ],
 )
 def test_losses_by_driver(counter: str, quiet: int, loud: int) -> None:
     path = f"/sys/class/infiniband/rdma0/ports/1/hw_counters/{counter}"
     files = {"/sys/class/infiniband/rdma0/ports/1/state": "4: ACTIVE", path: "5"}
     for grown, count in ((quiet, 0), (loud, 1)):
-        results = of(port_counters.IB_LOSS, host("n1", files, later={path: str(5 + grown)}))
+        results = of(rdma_loss.IB_LOSS, host("n1", files, later={path: str(5 + grown)}))
         assert [counter in message for *_, message in wrong(results)] == [True] * count
         assert {result.target for result in results} == {"rdma0/1"}
+
+
+def test_counters_of_a_whole_device_are_judged() -> None:
+    """efa counts the commands of a device there since Linux 5.14."""
+    path = "/sys/class/infiniband/rdmap0s6/hw_counters/no_completion_cmds"
+    ports_of = {"/sys/class/infiniband/rdmap0s6/ports/1/hw_counters/retrans_pkts": "5"}
+    results = of(rdma_loss.IB_LOSS, host("n1", {path: "0", **ports_of}, later={path: "1"}))
+    assert wrong(results) == [("n1", "rdmap0s6", Outcome.WARN, "no_completion_cmds 1 in 4.0 s")]
+    assert {result.target for result in results} == {"rdmap0s6", "rdmap0s6/1"}
+
+
+def test_a_receiver_that_is_never_ready_is_one_that_others_do_not_have() -> None:
+    path = "/sys/class/infiniband/mlx5_0/ports/1/hw_counters/rnr_nak_retry_err"
+    up = {"/proc/uptime": "86400.00 9.0"}
+    hosts = [host(f"n{number}", {path: "4000" if number else "600000", **up}) for number in range(8)]
+    assert [name for name, *_ in wrong(of(rdma_loss.IB_LOSS, *hosts))] == ["n0"]
+    assert not wrong(of(rdma_loss.IB_LOSS, *hosts[1:]))

@@ -13,7 +13,8 @@ from fablint.preflight import Fleet, Host
 from fablint.preflight.check import Check
 from fablint.preflight.checks.fabric.infiniband_fabric import FABRIC_ERRORS
 from fablint.preflight.checks.host.pcie import PCIE_ERRORS
-from fablint.preflight.checks.infiniband.port_counters import IB_ERRORS, IB_LOSS
+from fablint.preflight.checks.infiniband.port_counters import IB_ERRORS
+from fablint.preflight.checks.infiniband.rdma_loss import IB_LOSS
 from fablint.preflight.checks.slingshot.cxi_counters import CXI_ERRORS
 from fablint.snapshot.host_snapshot import Output, Snapshot
 from fablint.workflows.counter_history import CounterHistory
@@ -140,11 +141,27 @@ def test_the_first_look_compares_totals_with_those_of_peers():
         ([5000] * 8, 1),  # all have it: it says nothing of one
         ([0, 0, 0, 99, 0, 0, 0, 0], 1),  # few
         ([0, 0, 0, 5000, 0, 0, 0, 0], 1000),  # in years: a cable was moved once
-        ([0, 5000], 1),  # hardly any peers
+        ([0, 5000], 30),  # hardly any peers, and fewer per hour than the limit
+        ([99], 0.1),  # alone, and few
     ],
 )
 def test_totals_that_say_nothing(figures, days):
     assert wrong(of(IB_ERRORS, *fleet(figures, days))) == []
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_totals_of_a_host_without_peers_are_judged_by_the_time_since_the_boot(others):
+    ((name, target, outcome, message),) = wrong(of(IB_ERRORS, *fleet([5000, *[0] * others])))
+    assert (name, target, outcome) == ("n0", "mlx5_0/1", Outcome.WARN)
+    assert "5000 since boot, 208 per hour" in message
+
+
+@pytest.mark.parametrize(("check", "files", "path", "text"), KINDS)
+def test_all_counters_of_a_host_without_peers_have_a_first_look(check, files, path, text):
+    taken = snapshot({**files, "/proc/uptime": "36000.00 9.0"}, path, text, 7000, NOW)
+    ((_, _, outcome, message),) = wrong(of(check, Host(taken)))
+    assert outcome is Outcome.WARN
+    assert "7000 since boot, 700 per hour" in message
 
 
 def test_a_host_that_was_looked_at_before_is_judged_by_its_rate():

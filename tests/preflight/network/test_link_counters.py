@@ -102,8 +102,9 @@ def test_as_many_errors_as_ethernet_permits_are_none() -> None:
     ("errors", "packets", "hosts", "count"),
     [
         ([9000, 0, 0, 3], 10**6, 4, 1),
-        ([9000], 10**6, 1, 0),  # alone: the cable may have been replaced since
-        ([9000, 0], 10**6, 2, 0),
+        ([9000], 10**6, 1, 1),  # alone: far above the rate of Ethernet
+        ([9000, 0], 10**6, 2, 1),
+        ([900], 10**6, 1, 0),  # alone: the cable may have been replaced since
         ([9000, 8000, 9000, 7000], 10**6, 4, 0),
         ([90, 0, 0, 0], 10**6, 4, 0),
         ([9000, 0, 0, 0], 10**12, 4, 0),
@@ -118,6 +119,21 @@ def test_totals_at_the_first_reading(errors: list[int], packets: int, hosts: int
     ]
     assert len(fleet) == hosts
     assert [name for name, *_ in wrong(of(LINK_ERRORS, *fleet))] == ["n0"] * count
+
+
+@pytest.mark.parametrize(("errors", "packets", "bad"), [(5_000, 10**6, True), (5_000, 10**12, False), (900, 9, False)])
+def test_errors_since_boot_of_a_host_without_peers(errors: int, packets: int, bad: bool) -> None:
+    at = "/sys/class/net/hsn0/statistics"
+    files = {f"{at}/rx_crc_errors": str(errors), f"{at}/rx_packets": str(packets)}
+    messages = [message for *_, message in wrong(of(LINK_ERRORS, host("n1", {**nic("hsn0"), **files}, nics=("hsn0",))))]
+    assert messages == ["rx_crc_errors 5,000 since boot, 0.005 of the packets"] * bad
+
+
+@pytest.mark.parametrize(("lost", "hours", "bad"), [(57, 48, True), (57, 2000, False), (9, 2, False), (9, 0.1, False)])
+def test_flaps_since_boot_of_a_host_without_peers(lost: int, hours: float, bad: bool) -> None:
+    files = {**nic("hsn0", carrier_down_count=str(lost)), "/proc/uptime": f"{hours * 3600:.2f} 9.0"}
+    messages = [message for *_, message in wrong(of(LINK_FLAPS, host("n1", files, nics=("hsn0",))))]
+    assert messages == ["link went down 57 times since boot, 1.2 times per hour"] * bad
 
 
 def test_packets_that_are_dropped_for_want_of_room() -> None:

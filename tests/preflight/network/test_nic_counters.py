@@ -59,6 +59,18 @@ def test_a_nic_that_finds_symbols_damaged_is_named(first: dict[str, int], last: 
     assert reported.startswith(message)
 
 
+@pytest.mark.parametrize(
+    ("first", "messages"),
+    [
+        ({"symbols": 70_000}, ["rx_symbol_err_phy 70,000 since boot, 7,000 per day"]),
+        ({"symbols": 900}, []),  # 90 per day
+        ({"discards": 70_000, "room": 70_000}, []),  # of congestion
+    ],
+)
+def test_damaged_symbols_since_boot_are_judged_without_peers(first: dict[str, int], messages: list[str]) -> None:
+    assert [message for *_, message in wrong(of(NIC_COUNTERS, counted("n1", first)))] == messages
+
+
 def test_totals_that_all_like_nics_have_are_no_fault_of_one() -> None:
     hosts = [counted(f"n{number}", {"discards": 5000 + number}) for number in range(8)]
     assert wrong(of(NIC_COUNTERS, *hosts)) == []

@@ -1,5 +1,7 @@
 """Judge of error counters: growth per hour, and at the first reading totals compared with those of peers.
 
+Without peers a total is growth since the boot, when the driver set the counters to 0.
+
 Growth since the last reading alone says little if hosts are checked every ten minutes. It is therefore computed from
 the last reading, from one of about an hour ago and from one of about a day ago.
 """
@@ -69,7 +71,7 @@ class Excess(NamedTuple):
     """Counters of a component that exceed their limits."""
 
     grown: Mapping[str, Delta]
-    totals: Mapping[str, str]  # at the first reading: texts about counters far above those of peers
+    totals: Mapping[str, str]  # at the first reading: texts about counters that are high since the boot
 
     def words(self, form: str = "{} {}") -> list[str]:
         """Describe each counter with its growth or total."""
@@ -177,15 +179,21 @@ class _Peers:
                     yield host.name, name
 
     def above(self, host: Host, part: CountedPart, grown: Mapping[str, Delta]) -> Mapping[str, str]:
-        """Return counters of a component that are far above those of peers, and not explained by the uptime."""
+        """Return counters of a component that are far above those of peers, and not explained by the uptime.
+
+        Without peers the limit per hour applies to the time since the boot.
+        """
         result = {}
         for name, value in self.high.get((host.name, part.target), {}).items():
             key, limit = (host.kind, name), self.limits[name].hour
             others = self.counts[key] - self.own[host.name, name]
-            if name in grown or others < _FEWEST_PEERS:
-                continue
             usual, hours = self.usual[key], (host.uptime_s or 0.0) / _HOUR
-            if value >= _TIMES * max(usual, 1) and value >= _RARE * limit * hours:
+            if name in grown:
+                continue
+            if others < _FEWEST_PEERS:
+                if host.uptime_s is not None and value >= limit * hours:
+                    result[name] = f"{value} since boot, {value / max(hours, 1):.3g} per hour"
+            elif value >= _TIMES * max(usual, 1) and value >= _RARE * limit * hours:
                 result[name] = f"{value} so far, at most {usual:.0f} on most of {others} others"
         return dict(sorted(result.items()))
 

@@ -101,6 +101,7 @@ COUNTERS = (
     "/sys/class/net/*/statistics/rx_{crc,frame,missed,over,fifo}_errors",
     "/sys/class/net/*/device/aer_dev_{correctable,nonfatal,fatal}",
     "/sys/class/infiniband/*/ports/*/{counters,hw_counters}/*",
+    "/sys/class/infiniband/*/hw_counters/*",
     "/sys/class/infiniband/*/device/aer_dev_{correctable,nonfatal,fatal}",
     "/sys/class/cxi/*/device/aer_dev_{correctable,nonfatal,fatal}",
     *("/sys/class/cxi/*/device/telemetry/" + name for name in TELEMETRY),

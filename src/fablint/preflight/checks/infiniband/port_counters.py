@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.check import Check
@@ -85,61 +85,4 @@ IB_CONGESTION = Check(
     component="route",
     remedy="compare with slow pairs: many senders to one host, or a route with many pairs",
     judge=limit(_ib_congestion, NO_RDMA_DEVICE),
-)
-
-
-_LOSS_LIMITS = {
-    # mlx5, bnxt_re since Linux 6.15
-    **dict.fromkeys(
-        ("packet_seq_err", "out_of_sequence", "local_ack_timeout_err", "implied_nak_seq_err"), Limit(1, 10)
-    ),
-    "req_transport_retries_exceeded": Limit(1, 10),
-    # bnxt_re
-    **dict.fromkeys(("to_retransmits", "seq_err_naks_rcvd", "missing_resp", "max_retry_exceeded"), Limit(1, 10)),
-    **dict.fromkeys(("unrecoverable_err", "rx_roce_discards", "tx_roce_discards"), Limit(1, 10)),
-    **dict.fromkeys(("oos_drop_count", "rx_roce_errors", "tx_roce_errors"), Limit(1, 10)),  # until Linux 6.14
-    # bnxt_re of Broadcom
-    **dict.fromkeys(("res_oos_drop_count", "rx_roce_error_pkts", "tx_roce_error_pkts"), Limit(1, 10)),
-    **dict.fromkeys(("res_rx_pci_err", "res_tx_pci_err"), Limit(1, 1)),
-    # irdma, the first until Linux 6.17
-    **dict.fromkeys(("tcpRetransSegs", "RetransSegs"), Limit(1, 100)),
-    # efa, whose protocol sends over many paths and repeats some packets by design
-    **dict.fromkeys(("retrans_timeout_events", "unresponsive_remote_events"), Limit(10, 100)),
-    "impaired_remote_conn_events": Limit(10, 100),
-    "no_completion_cmds": Limit(1, 1),
-    "retrans_pkts": Limit(10_000, 10_000_000),
-}
-_LOSS_FILES = {name: name for name in _LOSS_LIMITS}
-
-
-def _driver_ports(host: Host) -> Iterator[CountedPart]:
-    """Yield the counters of every port that its driver has."""
-    for port in host.ports:
-        folder = f"{port.folder}/hw_counters"
-        first, last = host.snapshot.readings_in(folder)
-        files = {name: name for name in _LOSS_FILES if isinstance(first.get(name) or last.get(name), str)}
-        part = CountedPart(port.target, folder, files if len(files) < len(_LOSS_FILES) else _LOSS_FILES)
-        yield part if part.grows(host) else part._replace(why_not="none")
-
-
-def _judged_ib_loss(check: Check, host: Host, part: CountedPart, excess: Excess) -> Result:
-    if words := excess.words():
-        return check.failure(host.name, part.target, ", ".join(words), excess.most, 0)
-    return check.ok(host.name, part.target)
-
-
-IB_LOSS = Check(
-    id="ib.roce.loss",
-    what="packets that were lost, damaged or retransmitted, and requests that timed out",
-    source=f"{_COUNTERS}/hw_counters, by driver: {', '.join(_LOSS_LIMITS)}",
-    rule=(
-        "none during the snapshot, fewer than 10 in an hour; at the first reading totals not far above those of peers"
-    ),
-    remedy="RoCE: check PFC, ECN and buffers along the path; InfiniBand: check link errors",
-    judge=growth(
-        _LOSS_LIMITS,
-        lambda host: [one for one in _driver_ports(host) if not one.why_not],
-        _judged_ib_loss,
-        "no RDMA device with these counters",
-    ),
 )

@@ -41,6 +41,9 @@ def _compared_flaps(check: Check, nic: str, of_hosts: Sequence[tuple[Host, _Flap
             yield check.failure(item.host, nic, message, growth)
         elif growth > usual:
             yield check.warning(item.host, nic, message, growth, usual)
+        elif len(like) <= LEAST_OTHERS and _is_frequent(item):
+            message = f"link went down {item.total} times since boot, {item.total / _hours(item):.2g} times per hour"
+            yield check.warning(item.host, nic, message, item.total)
         elif item.total >= typical + _MORE_FLAPS and (others := _peers(item, like)) is not None:
             message = f"link went down {item.total} times since boot, {others:g} on most others"
             yield check.warning(item.host, nic, message, item.total, others)
@@ -52,7 +55,10 @@ LINK_FLAPS = Check(
     id="net.link.flaps",
     what="link losses of every NIC of the fabric",
     source=f"{NET}/NIC/carrier_down_count, carrier_changes",
-    rule="none since the last reading; below 5 per hour and 10 in 10 hours; not more than on similar hosts since boot",
+    rule=(
+        "none since the last reading; below 5 per hour and 10 in 10 hours; not more than on similar hosts since boot, "
+        "or without these below 10 in 10 hours"
+    ),
     severity=Severity.FAIL,
     component="cable",
     remedy="reseat or replace the cable, check the port of the switch",
@@ -78,6 +84,16 @@ def _flaps(host: Host, nic: str) -> _Flaps | None:
     if changed is None or total is None:
         return None
     return _Flaps(host.name, Delta((changed.growth + 1) // 2, changed.seconds), total // 2, uptime)
+
+
+def _hours(flaps: _Flaps) -> float:
+    return max(flaps.uptime_s / _HOUR, 1.0)
+
+
+def _is_frequent(flaps: _Flaps) -> bool:
+    """Tell whether the link was lost as often since boot as the limit of the longest time allows."""
+    most, length = _LIMITS[-1]
+    return flaps.uptime_s > 0 and flaps.total >= most and flaps.total >= most / length * _HOUR * _hours(flaps)
 
 
 def _peers(flaps: _Flaps, like: list[_Flaps]) -> float | None:
@@ -114,15 +130,21 @@ def _link_errors_of(check: Check, host: Host, nic: str) -> Result | _Errors:
 
 
 def _compared_errors(check: Check, nic: str, of_hosts: Sequence[tuple[Host, _Errors]]) -> Iterator[Result]:
-    """Compare totals with those of similar hosts: alone they say nothing, since they may be of a cable before."""
+    """Compare totals with those of similar hosts, since they may be of a cable before.
+
+    Without similar hosts totals are judged that no exchange of a cable explains.
+    """
+    has_peers = len(of_hosts) > LEAST_OTHERS
     usual = {name: median(errors.totals.get(name, 0) for _, errors in of_hosts) for name in _ERRORS}
     for host, (result, totals, packets) in of_hosts:
         least = max(_MOST_BEFORE, _RATE * packets)
-        high = {name: total for name, total in totals.items() if total > max(least, _TIMES * usual[name])}
-        if high and len(of_hosts) > LEAST_OTHERS:
+        most = {name: max(least, _TIMES * usual[name]) if has_peers else _TIMES * least for name in _ERRORS}
+        high = {name: total for name, total in totals.items() if total > most[name]}
+        if high:
             name, total = max(high.items(), key=lambda item: item[1])
-            message = f"{name} {total:,} since boot, {usual[name]:g} on most others"
-            yield check.failure(host.name, nic, message, total, usual[name])
+            others = f"{usual[name]:g} on most others" if has_peers else f"{total / max(packets, 1):.2g} of the packets"
+            message = f"{name} {total:,} since boot, {others}"
+            yield check.failure(host.name, nic, message, total, usual[name] if has_peers else least)
         else:
             yield result
 
@@ -133,7 +155,7 @@ LINK_ERRORS = Check(
     source=f"{NET}/NIC/statistics",
     rule=(
         f"at most {_RATE:g} of the packets, which is Ethernet's own bit error rate; at the first reading totals not "
-        "far above those of similar hosts"
+        f"far above those of similar hosts, or without these not above {_TIMES:g} times that rate"
     ),
     component="cable",
     remedy="clean or replace cable and transceivers",

@@ -60,6 +60,14 @@ def _compared(check: Check, nic: str, of_hosts: Sequence[tuple[Host, _Counted]])
                 for name, total in item.totals.items()
                 if total >= max(_TIMES * max(usual[name], 1), _A_DAY * max(days, 1))
             ]
+        else:
+            messages += [
+                f"{name} {total:,} since boot, {total / max(days, 1):,.0f} per day"
+                for name, total in item.totals.items()
+                if item.host.uptime_s is not None
+                and (is_damage(name) or is_timeout(name))
+                and total >= _TIMES * _A_DAY * max(days, 1)
+            ]
         if messages:
             yield check.failure(item.host.name, nic, "; ".join(messages[:3]), len(messages), 0)
         else:
@@ -73,7 +81,7 @@ NIC_COUNTERS = Check(
     rule=(
         f"no timeout within 4 s; of other errors fewer than {_NOW}, or for discarded frames fewer than {_TIMES} times "
         f"those of most similar hosts; since boot fewer than {_A_DAY} per day, or fewer than {_TIMES} times those of "
-        "most similar hosts"
+        f"most similar hosts; without these fewer than {_TIMES * _A_DAY:,} damaged ones and timeouts per day"
     ),
     component="nic",
     follows=("net.link.flaps", "net.link.errors", "net.ping.loss"),

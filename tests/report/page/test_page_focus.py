@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import combinations
 
 import pytest
 from browser import needs_chromium
@@ -139,6 +140,23 @@ def test_a_wide_window_has_the_map_and_what_belongs_to_it_side_by_side(page):
     assert page.locator("svg.topology").bounding_box()["y"] < page.locator(".findings").bounding_box()["y"]
     assert canvas["width"] > 680
     assert canvas["height"] <= 900
+
+
+def test_a_small_drawing_has_readable_names_of_findings_only_and_no_two_overlap(page):
+    page.set_viewport_size({"width": 1220, "height": 900})
+    names = page.locator("svg.topology text").filter(visible=True)
+    boxes = [box for name in names.all() if (box := name.bounding_box())]
+    written = names.all_text_contents()
+    page.set_viewport_size({"width": 1440, "height": 900})
+    assert written and set(written) <= set(NAMES)
+    assert all(box["height"] >= 12 for box in boxes)
+    assert not any(
+        a["x"] < b["x"] + b["width"]
+        and b["x"] < a["x"] + a["width"]
+        and a["y"] < b["y"] + b["height"]
+        and b["y"] < a["y"] + a["height"]
+        for a, b in combinations(boxes, 2)
+    )
 
 
 def test_a_narrow_window_has_one_column_and_with_several_faults_the_topology_first(page):

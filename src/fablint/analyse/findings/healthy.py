@@ -68,7 +68,11 @@ def unjudged(
         Hosts and NICs whose measurements are missing: a finding says so.
     """
     findings = _lacking_partners(views, placement, settings, missing)
-    hosts_differ = {view.row: view.host_tolerance for view in views if not are_hosts_homogeneous(view, settings)}
+    hosts_differ = {
+        view.row: view.host_tolerance
+        for view in views
+        if not are_hosts_homogeneous(view, settings) and np.any(view.host_partners >= settings.min_partners)
+    }
     links_differ = {view.row: view.link_tolerance for view in views if view.link_tolerance > settings.most_tolerance}
     if hosts_differ and named.size < len(placement.hosts):
         others = [name for code, name in enumerate(placement.hosts) if code not in set(named.tolist())]

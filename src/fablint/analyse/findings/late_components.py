@@ -10,7 +10,7 @@ the one whose explanation scores most is the run's.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,9 +80,8 @@ class _Evidence:
             return None
         doubts = self._doubts(member, candidate, share, cells, ratio)
         # A little later, without a peer, and measured by itself: noise of the hosts at that time does the same.
-        is_of_its_time = {"small_ratio", "nothing_to_compare"} <= {
-            doubt.kind for doubt in doubts
-        } and self._at_own_time(cells)
+        kinds = {doubt.kind for doubt in doubts}
+        is_of_its_time = {"small_ratio", "nothing_to_compare"} <= kinds and self._at_own_time(cells)
         is_confounded = candidate.is_scope or is_of_its_time
         state = State.CONFOUNDED if is_confounded else State.SUSPECT if doubts else State.FAULT
         load = (cause("another load at that time"),) if is_of_its_time else ()
@@ -93,7 +92,7 @@ class _Evidence:
             effect=float(self.cells.ratio[cells].mean()) - 1.0,
             evidence=(self._late_evidence(member, share, ratio), *doubts),
             ambiguity_group=(*ambiguity_group(candidate, self.best.search.others(member)), *load),
-            next_step=_next_step(candidate),
+            next_step=_next_step(candidate, kinds),
         )
 
     def _at_own_time(self, cells: Mask) -> bool:
@@ -154,9 +153,10 @@ class _Evidence:
         return seen.late_messages(ratio, here, pairs, there, others)
 
 
-def _next_step(candidate: Candidate) -> tuple[Action, ...]:
+def _next_step(candidate: Candidate, doubts: Collection[str]) -> tuple[Action, ...]:
     if candidate.kind == "host":
-        return advise.read_cable_drops(candidate.component)
+        host = advise.inspect_host(candidate.component) if "small_ratio" in doubts else ()
+        return host + advise.read_cable_drops(candidate.component)
     if candidate.kind == "exits":
         return advise.read_exit_drops(ComponentRef.of("switch", candidate.component.ends[0]))
     if candidate.is_scope:

@@ -72,7 +72,6 @@ def _finding(cases: Cases, placement: Placement, facts: Facts) -> Finding:
                 usual=names[0],
             ),
         ),
-        seen.members_agree(),
         fact.evidence if fact else seen.no_separating_fact(),
         seen.undecided(),
     )

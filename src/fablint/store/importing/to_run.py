@@ -342,7 +342,9 @@ def _row_attributes(body: Body, cells: Cells, sizes: Ints) -> dict[str, Any]:
     forward = bool((cells.src < cells.dst).all())
     directions = facts.pop("directions", "single" if forward else "both")
     options = " ".join(
-        f"--{key.replace('_', '-')} {_as_option(value)}" for key, value in facts.items() if key not in _NO_OPTIONS
+        f"--{key.replace('_', '-')} {_as_option(value)}".strip()
+        for key, value in facts.items()
+        if key not in _NO_OPTIONS and value is not False
     )
     return {
         "kernel": kernel.name,
@@ -367,6 +369,8 @@ _NO_OPTIONS = ("collective_ranks",)  # attributes that no option sets
 
 
 def _as_option(value: Any) -> str:
+    if value is True:
+        return ""
     return ":".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

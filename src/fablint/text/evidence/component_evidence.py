@@ -13,9 +13,9 @@ unsteady = Plain("its loss varies over time")
 intermittent = Plain("slow for some of its pairs only")
 period_of_load = Plain("normal afterwards; other load at that time would look the same")
 fast_in_isolation = Sentence[int]("""as fast as others in follow-up measurements of one pair at a time, with {partners}
-    partners: load of the earlier measurements looks the same""")
+    partners: load during the earlier measurements would look the same""")
 others_slow_then = Sentence[float]("""{others:%} of the measurements of unrelated pairs next to these in time were
-    slow as well: load looks the same""")
+    slow as well: load would look the same""")
 among_others = Sentence[float]("{ratio:times} times as long among others as alone")
 no_direction = Plain("a round trip cannot tell the direction")
 longer_path = Sentence[float]("{added_ns:.0f} ns more: a longer cable or more switches add as much")
@@ -26,7 +26,7 @@ slow_over_all = Sentence[Names]("slow over {transports:list}: the cause is the w
 slow_uplinks = Plain("pairs on the switch are as fast as others: all of its uplinks are slow, or some of them")
 single_rank = Sentence[int | None]("rank {rank} alone, not the other ranks of its host")
 weak = Plain("too little to report one of so many components")
-weak_host = Plain("slow with most of its partners, but these are too few or too noisy to report it")
+weak_host = Plain("slow with most of its partners; too few of its measurements count as evidence of a fault")
 intra_node = Sentence[int, int]("{measured:#measurement} beside those of {others} hosts")
 
 
@@ -69,7 +69,7 @@ def slow_pairs(
 ) -> str:
     clusters = f", {plural(partners, partner)}" if partners else ""
     clusters += f", {plural(stretches, 'stretch')} of time" if partners and stretches is not None else ""
-    return f"{slow} of {pairs} pairs slow{clusters}, {_median(effect)}, noise of a pair {share_text(noise)}"
+    return f"{slow:,} of {pairs:,} pairs slow{clusters}, {_median(effect)}, noise of a pair {share_text(noise)}"
 
 
 @Sentence
@@ -77,16 +77,16 @@ def slow_share(
     *, slow: int, measured: int, others_slow: int, others: int, share: float, pairs: int, **effect: Unpack[EffectFields]
 ) -> str:
     return (
-        f"slow in {slow} of {plural(measured, 'measurement')} ({share_text(share)}), elsewhere in {others_slow} of"
-        f" {others}; while slow {_median(effect)}, {plural(pairs, 'pair')} of hosts"
+        f"slow in {slow:,} of {plural(measured, 'measurement')} ({share_text(share)}), elsewhere in {others_slow:,} of"
+        f" {others:,}; while slow {_median(effect)}, {plural(pairs, 'pair')} of hosts"
     )
 
 
 @Sentence
 def late_pairs(*, late: float, slow: int, pairs: int, **effect: Unpack[EffectFields]) -> str:
     return (
-        f"{slow} of {pairs} pairs that may cross it have late messages, about {share_text(late)} of the messages that"
-        f" cross it, {_median(effect)}"
+        f"{slow:,} of {pairs:,} pairs that may cross it have late messages, about {share_text(late)} of the messages"
+        f" that cross it, {_median(effect)}"
     )
 
 
@@ -138,18 +138,18 @@ def slow_over_some(
     )
 
 
-slow_block = Sentence[int, int]("""{slow:#pair} of {pairs} slow in both directions; both ends are fine with their
-    other partners""")
-slow_block_once = Sentence[int, int]("""{slow:#pair} of {pairs} slow in both directions, which are measured in one
-    moment: a moment of load slows both as well; both ends are fine with their other partners""")
-slow_pairs_once = Sentence[int, str]("""{pairs:#pair} of hosts slow in both directions ({shown}), which are measured
-    in one moment: a moment of load slows both as well""")
-slow_directions = Sentence[int]("""{slow} directions, all between these hosts, slow when measured alone; the hosts are
-    fine with their other partners""")
-one_direction = Plain("""slow in this direction only, far beyond the noise of all other pairs; both ends are fine
-    with their other partners. A moment of load during one measurement looks the same""")
-one_direction_once = Plain("""slow in this direction only, far beyond the noise of all other pairs; both ends are
-    fine with their other partners. It was measured once: a moment of load looks the same""")
+slow_block = Sentence[int, int]("""{slow:#pair} of {pairs} slow in both directions, compared with the other pairs
+    of both hosts""")
+slow_block_once = Sentence[int, int]("""{slow:#pair} of {pairs} slow in both directions, compared with the other
+    pairs of both hosts; both directions were measured in one moment: load at that moment would slow both""")
+slow_pairs_once = Sentence[int, str]("""{pairs:#pair} of hosts slow in both directions ({shown}), which were measured
+    in one moment: load at that moment would slow both""")
+slow_directions = Sentence[int]("""{slow} directions, all between these hosts, slow when measured alone,
+    compared with the other pairs of these hosts""")
+one_direction = Plain("""slow in this direction only, far beyond the noise of all other pairs, compared with the
+    other pairs of both hosts; load during one measurement would look the same""")
+one_direction_once = Plain("""slow in this direction only, far beyond the noise of all other pairs, compared with
+    the other pairs of both hosts; measured once: load at that moment would look the same""")
 one_direction_shared = Plain("""slow in this direction only, far beyond the noise of all other pairs; others sent at
     the same time, and messages that share a link take longer in this run""")
 faster_pairs = Sentence[int, str]("""{pairs:#direction} of pairs of hosts ({shown}) far faster than all others of

@@ -55,11 +55,11 @@ def path_slow(
 ) -> str:
     extra = "" if extra_s is None else f" ({extra_s * 1e9:+,.0f} ns)"
     reference = reference_text(beside, others or 0)
-    return f"{slow} of {plural(pairs, 'pair')} of hosts slow, median {percent(effect)} beside {reference}{extra}"
+    return f"{slow:,} of {plural(pairs, 'pair')} of hosts slow, median {percent(effect)} beside {reference}{extra}"
 
 
-all_uplinks = Sentence[int, str]("""all {cables:#cable} between {switch} and other switches are slow, pairs on
-    {switch} are not; the slowest:""")
+all_uplinks = Sentence[int, str]("""all {cables:#cable} between {switch} and other switches are slow; the
+    slowest:""")
 
 
 @Sentence

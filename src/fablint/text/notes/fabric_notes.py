@@ -75,7 +75,7 @@ PairReason = Literal["time", "load", "once", "scope"]
 _SLOW_PAIRS: dict[PairReason, str] = {
     "time": "slow only while most others were slow",
     "load": "each in too few measurements to distinguish a slow route from the moments of load that this run has",
-    "once": "measured once: a moment of load looks the same",
+    "once": "measured once: load at that moment would look the same",
     "scope": "slower by no more than {limit}, which nothing that they have in common explains",
 }
 

@@ -19,8 +19,7 @@ cpu_wait = NoteKind[Names, float, str]("""other processes slowed the ranks on {h
 
 _OUTVOTED = "every host was measured three times as often at other times"
 
-row_measured_again = NoteKind[str, str]("""row {row} measured pairs of {base} again: the shorter of both times is that
-    of the pair""")
+row_measured_again = NoteKind[str, str]("""row {row} repeats pairs of {base}; the faster result is used""")
 row_of_one_direction = NoteKind[str]("""row {row} measured one direction of each pair: losses in the other direction are
     not visible""")
 row_without_base = NoteKind[str, str]("""row {row} is not judged: the run has no row {base}, whose slowest pairs these

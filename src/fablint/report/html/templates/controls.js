@@ -175,9 +175,11 @@ function listenToColumns() {
   const wide = matchMedia("(min-width: 1200px)"), reading = byId("reading"), figure = byId("canvas").parentElement;
   const place = () => (wide.matches ? byId("beside").prepend(reading) : figure.append(reading));
   wide.addEventListener("change", place);
+  window.addEventListener("resize", fitNames);
   window.addEventListener("beforeprint", () => figure.append(reading));
   window.addEventListener("afterprint", place);
   place();
+  fitNames();
 }
 
 /** A frame is painted first: the verdict is read while the map is made. A hidden page has no frames. */

@@ -1,5 +1,7 @@
 // A finding and its places: on the map only its frames, in the topology its component, in the address its number.
 
+const SMALL = 0.6; // a drawing of the topology at less than this share of its size
+
 class Focus {
   constructor(view) {
     this.view = view;
@@ -67,6 +69,23 @@ class Focus {
     const mark = marks.visible.find((one) => marks.frames(map, one).some(([left, top, right, bottom]) => left <= x && x < right && top <= y && y < bottom));
     for (const [one, article] of this.articles) article.classList.toggle("pointed", one === mark);
     if (mark) this.articles.get(mark).scrollIntoView({ block: "nearest" });
+  }
+}
+
+/** In a small drawing of the topology only names of findings are written, as large as other texts, where they fit. */
+function fitNames() {
+  const drawing = document.querySelector(".topology"), scale = drawing?.getScreenCTM()?.a;
+  if (!scale) return;
+  drawing.classList.toggle("small", scale < SMALL);
+  drawing.style.fontSize = `${12 / scale}px`;
+  const boxes = [], width = drawing.viewBox.baseVal.width;
+  for (const name of drawing.querySelectorAll(".named")) {
+    name.setAttribute("dx", 0);
+    const { x, y, width: length, height } = name.getBBox(), left = Math.max(0, Math.min(x, width - length));
+    name.setAttribute("dx", left - x);
+    const fits = boxes.every((box) => box.left > left + length || left > box.right || box.top > y + height || y > box.bottom);
+    if (fits) boxes.push({ left, right: left + length, top: y, bottom: y + height });
+    name.classList.toggle("fitting", fits);
   }
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,6 +11,9 @@ from fablint.analyse.settings import FEWEST_INDEPENDENT
 from fablint.model import ComponentKind, ComponentRef, Direction
 from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.component import in_series
+from fablint.model.figures.distinct_codes import distinct_values
+
+Crossings = Sequence[tuple[Codes, Codes]]  # flat lists of pairs, and of the component that each crosses; -1: none
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,12 @@ class _Block:
     kind: str
     component: Callable[[int], ComponentRef]
     direction: Direction | None
+    crossings: Crossings
+
+    @property
+    def codes(self) -> slice:
+        """Codes of its candidates."""
+        return slice(self.first, self.first + self.count)
 
 
 class CandidateBuilder:
@@ -59,7 +68,6 @@ class CandidateBuilder:
 
     def __init__(self) -> None:
         self._blocks: list[_Block] = []
-        self._entries: list[tuple[Codes, Codes]] = []
 
     @property
     def size(self) -> int:
@@ -71,23 +79,21 @@ class CandidateBuilder:
         kind: str,
         count: int,
         component: Callable[[int], ComponentRef],
-        pair: Codes,
-        code: Codes,
+        crossings: Crossings,
         direction: Direction | None = None,
     ) -> None:
-        """Add `count` candidates of a kind, and the pairs that cross them.
-
-        Entry e of `pair` crosses component `component(code[e])`; -1: none. Both arrays are (e,).
-        """
-        has_code = code >= 0
-        self._entries.append((pair[has_code].astype(np.int64), code[has_code].astype(np.int64) + self.size))
-        self._blocks.append(_Block(self.size, count, kind, component, direction))
+        """Add `count` candidates of a kind, number i of which is `component(i)`, and the pairs that cross them."""
+        known = [
+            (pair, code) if code.min(initial=0) >= 0 else (pair[code >= 0], code[code >= 0]) for pair, code in crossings
+        ]
+        self._blocks.append(_Block(self.size, count, kind, component, direction, known))
 
     def sums(self, values: Floats) -> Floats:
         """Return the (candidates,) sum of (u,) values over the pairs of each; those that cross it twice count twice."""
         total = np.zeros(self.size)
-        for pair, code in self._entries:
-            total += np.bincount(code, weights=values[pair], minlength=self.size)
+        for block in self._blocks:
+            for pair, code in block.crossings:
+                total[block.codes] += np.bincount(code, weights=values[pair], minlength=block.count)
         return total
 
     def candidates(self, pairs: int, chosen: Mask | None = None) -> Candidates:
@@ -100,10 +106,7 @@ class CandidateBuilder:
         chosen
             (candidates,) mask of those to return; None: all.
         """
-        pair, code = (np.concatenate(column) for column in zip(*self._entries, strict=True))
-        if chosen is not None:
-            pair, code = pair[chosen[code]], code[chosen[code]]
-        key = np.unique(code * pairs + pair)
+        key = distinct_values(np.concatenate([*self._keys(pairs, chosen)]))
         code, pair = key // pairs, key % pairs
         count = np.bincount(code, minlength=self.size)
         random = np.random.default_rng(1).random(pairs)
@@ -124,6 +127,15 @@ class CandidateBuilder:
             pair[kept],
             new[code[kept]],
         )
+
+    def _keys(self, pairs: int, chosen: Mask | None) -> Iterator[Codes]:
+        """Yield `code * pairs + pair` of the candidates and the pairs that cross them."""
+        for block in self._blocks:
+            for pair, code in block.crossings:
+                if chosen is not None:
+                    is_chosen = chosen[block.codes][code]
+                    pair, code = pair[is_chosen], code[is_chosen]
+                yield (code.astype(np.int64) + block.first) * pairs + pair
 
     def _candidate(self, code: int) -> Candidate:
         block = next(block for block in self._blocks if code < block.first + block.count)

@@ -13,6 +13,7 @@ from fablint.analyse.candidates.candidate import CandidateBuilder, named
 from fablint.analyse.observations.mean_ratios import MeanRatios
 from fablint.model import ComponentRef, Direction, Endpoint, Placement
 from fablint.model.arrays import Codes, Floats, Mask
+from fablint.model.figures.distinct_codes import distinct_codes
 from fablint.topology.routed_placement import links_crossed
 from fablint.topology.routing import Routes, codes_of
 
@@ -102,8 +103,8 @@ def candidates_of(
     if routes is not None:
         pair, link = links
         count, single = len(routes.ends), routes.component if directed else routes.cable_component
-        builder.add("cable", count, routes.cable_component, pair, link - link % 2)
-        builder.add("cable", count, single, pair, link)  # one direction of the cable
+        builder.add("cable", count, routes.cable_component, [(pair, link - link % 2)])
+        builder.add("cable", count, single, [(pair, link)])  # one direction of the cable
     _add_paths(builder, pairs, placement, directed=directed)
     _add_switches(builder, pairs.switches, placement, routes, links)
     return builder
@@ -129,8 +130,9 @@ def add_ends(
     """
     pairs = np.arange(len(ends))
     for side, direction in SIDES if directed else ():
-        builder.add(kind, *named(kind, names), pairs, ends[:, side], direction)
-    builder.add(kind, *named(kind, names), np.tile(pairs, 2), ends.T.ravel(), "both" if directed else None)
+        builder.add(kind, *named(kind, names), [(pairs, ends[:, side])], direction)
+    both = [(pairs, ends[:, side]) for side, _ in SIDES]
+    builder.add(kind, *named(kind, names), both, "both" if directed else None)
 
 
 def _links(pairs: CrossingPairs, placement: Placement, routes: Routes | None, *, directed: bool) -> Links:
@@ -153,15 +155,14 @@ def _add_paths(builder: CandidateBuilder, pairs: CrossingPairs, placement: Place
     size = len(placement.switches)
     low, high = np.minimum(here, there)[far], np.maximum(here, there)[far]
     for is_directed, a, b in ((True, here[far], there[far]), (False, low, high))[0 if directed else 1 :]:
-        paths, code = np.unique(a * size + b, return_inverse=True)
-        builder.add("path", paths.size, partial(_path, placement, paths, is_directed), far, code.ravel())
+        paths, code, _ = distinct_codes(a * size + b)
+        builder.add("path", paths.size, partial(_path, placement, paths, is_directed), [(far, code)])
     exits = [ComponentRef.of("route", name, Endpoint()) for name in placement.switches]
-    ends = np.concatenate([here[far], there[far]])
-    builder.add("exits", size, exits.__getitem__, np.tile(far, 2), ends)
-    builder.add("scope", 1, lambda _: BETWEEN_SWITCHES, far, np.zeros(far.size, np.int64))
+    builder.add("exits", size, exits.__getitem__, [(far, here[far]), (far, there[far])])
+    builder.add("scope", 1, lambda _: BETWEEN_SWITCHES, [(far, np.zeros(far.size, np.int64))])
     groups = placement.group[pairs.ranks[far]]
     apart = far[(groups[:, 0] != groups[:, 1]) & (groups >= 0).all(axis=1)]
-    builder.add("scope", 1, lambda _: BETWEEN_GROUPS, apart, np.zeros(apart.size, np.int64))
+    builder.add("scope", 1, lambda _: BETWEEN_GROUPS, [(apart, np.zeros(apart.size, np.int64))])
 
 
 def _path(placement: Placement, paths: Codes, directed: bool, number: int) -> ComponentRef:
@@ -178,9 +179,8 @@ def _add_switches(
     code = codes_of(placement.switches, {name: number for number, name in enumerate(names)}).astype(np.int64)
     ends = np.where(switches >= 0, code[switches], -1)
     pairs: Codes = np.arange(len(switches))
-    entries = [(pairs, ends[:, end]) for end in (0, 1)]
+    crossings = [(pairs, ends[:, end]) for end in (0, 1)]
     if routes is not None:
         pair, link = links
-        entries += [(pair, routes.ends[link, end].astype(np.int64)) for end in (0, 1)]
-    pair, switch = (np.concatenate(column) for column in zip(*entries, strict=True))
-    builder.add("switch", *named("switch", names), pair, switch)
+        crossings += [(pair, routes.ends[link, end]) for end in (0, 1)]
+    builder.add("switch", *named("switch", names), crossings)

@@ -205,13 +205,12 @@ def gain_table(pool: Values, grid: tuple[float, float], shift: float) -> Ints:
     """
     low, step = grid
     centre = low + step * (np.arange(LEVELS) + 0.5)
-    level = levels(pool, grid)
-    pool = centre[level]  # a value and its level are then in the same bin
-    edges = np.unique(np.quantile(pool, np.linspace(0.02, 0.98, 49), method="nearest"))
+    count = np.bincount(levels(pool, grid), minlength=LEVELS)  # a value and its level are then in the same bin
+    nearest = np.rint(np.linspace(0.02, 0.98, 49) * (pool.size - 1))
+    edges = np.unique(centre[np.searchsorted(np.cumsum(count), nearest, side="right")])
     edges = edges[edges < centre[-1]]  # times in steps: the last level, of all that is slower, has a bin of its own
     bins = edges.size + 1
-    f0 = np.bincount(np.searchsorted(edges, pool), minlength=bins) + 0.5
-    f1 = np.bincount(np.searchsorted(edges, pool + shift), minlength=bins) + 0.5
+    f0, f1 = (np.bincount(np.searchsorted(edges, centre + s), weights=count, minlength=bins) + 0.5 for s in (0, shift))
     table = e_value_increments(f0, f1, CLUSTER, pool=f0 - 0.5)[np.searchsorted(edges, centre)]
     units = np.minimum(np.floor(table * UNITS_PER_NAT), np.iinfo(np.int8).max)
     return np.where(units == 0, -1, units).astype(np.int8)  # 0 is reserved for "not measured or explained"

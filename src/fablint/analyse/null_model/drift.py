@@ -54,7 +54,7 @@ def drift_of(
     cells = (cells[0][is_timed], cells[1][is_timed])
     if cells[0].size < 2 * FEWEST_OF_WINDOW:
         return None
-    window = _windows(started[cells])
+    window = _windows(started[cells], len(placement.hosts))
     left, codes = left_of(cells), classes.of_cells(pairs, cells).astype(np.int64)
     timed = _Windows(window, left, cells[0], pairs.destination(cells), placement)
     added = np.zeros((timed.count, classes.count), dtype=np.float32)
@@ -68,9 +68,11 @@ def drift_of(
     return _spread(added, window, started, cells, pairs, classes) if added.any() else None
 
 
-def _windows(started: Floats) -> Codes:
-    """Return the (k,) window of each cell: successive times of at least FEWEST_OF_WINDOW cells together."""
-    least = max(FEWEST_OF_WINDOW, started.size // MOST_WINDOWS)
+def _windows(started: Floats, hosts: int) -> Codes:
+    """Return the (k,) window of each cell: successive times, together of enough cells to show what hosts have in
+    common.
+    """
+    least = max(FEWEST_OF_WINDOW, HALF * hosts, started.size // MOST_WINDOWS)
     _, moment, count = np.unique(started, return_inverse=True, return_counts=True)
     number, cells, of_moments = 0, 0, []
     for size in count.tolist():

@@ -24,6 +24,7 @@ from fablint.model.figures.grouped_values import GroupedValues, Groups
 
 PASSES = 8
 MOST_CELLS = 1 << 20  # cells of the sample of a large run
+CELLS_EACH = 1 << 8  # cells of the sample for each path and each rank, if there are as many
 MOST_SWITCHES = 1 << 10
 GAUSSIAN_DIFFERENCE = 0.954  # median absolute difference of two normal values, in standard deviations
 
@@ -108,7 +109,8 @@ def fit_path_levels(flows: Flows, pairs: Pairs, placement: Placement, tolerance:
 
 def _cells_of(flows: Flows, pairs: Pairs, placement: Placement) -> _HostCells:
     """Return the cells of a sample between hosts whose switches are known."""
-    row, column = pairs.sample_cells(MOST_CELLS)
+    enough = CELLS_EACH * max(len(placement.switches) ** 2, pairs.ranks)
+    row, column = pairs.sample_cells(min(enough, MOST_CELLS))
     to = pairs.destination((row, column))
     a, b = (placement.switch[end].astype(np.int64) for end in (row, to))
     between_hosts = (a >= 0) & (b >= 0) & (placement.host[row] != placement.host[to])

@@ -229,7 +229,7 @@ def _misplaced(pairs: HostPairs, switch: Codes, group: Codes, settings: Settings
     suspect = (partners >= settings.min_partners) & (2 * slow > partners)
     # The null is what everybody else shows: in a small fabric one misplaced host is many of the pairs.
     on, off = (kind.seconds[~suspect[kind.a] & ~suspect[kind.b]] for kind in (inside, classes.off))
-    if min(on.size, off.size) < FEWEST_VALUES:
+    if not suspect.any() or min(on.size, off.size) < FEWEST_VALUES:
         return []
     gains = _gains(on, off)
     evidence = np.bincount(host, weights=gains.of(gains.away, time)[number], minlength=switch.size)

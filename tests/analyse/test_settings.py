@@ -35,6 +35,7 @@ COMPUTATIONS = {
         "null_model/host_spread.py": "MOST_EFFECTS",
         "null_model/median_polish.py": "SEGMENT_CELLS",
         "null_model/path_levels.py": "CELLS_EACH MOST_CELLS",
+        "observations/message_paths.py": "SORTED_VALUES",
         "observations/mean_ratios.py": "BLOCK_CELLS",
         "observations/pair_matrix.py": "BLOCK_CELLS TILE SAMPLE_CELLS",
         "observations/time_correlation.py": "MOST_MEASUREMENTS MOST_OF_SET NEAREST WINDOW",

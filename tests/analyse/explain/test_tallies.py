@@ -34,9 +34,8 @@ SLOW_HOST = Fault(ref("host", "h05"), bandwidth_factor=0.7, added_latency_s=1e-6
 def counted(evidence: Evidence, values: np.ndarray) -> Tally:
     """(n, m) values added up cell by cell."""
     pairs, placement, message_paths = evidence.pairs, evidence.placement, evidence.message_paths
-    n, size = pairs.ranks, max(1, len(placement.switches))
-    of_ends = (np.zeros(n, int) for _ in range(4))
-    tally = Tally(*of_ends, np.zeros((size, size), int), np.zeros(message_paths.count, int))
+    sizes = [*[pairs.ranks] * 4, len(placement.switches), len(placement.groups), message_paths.count]
+    tally = Tally(*(np.zeros(size, int) for size in sizes))
     for row, column in zip(*(index.tolist() for index in np.nonzero(values)), strict=True):
         value = int(values[row, column])
         to = int(pairs.destination((np.array([row]), np.array([column])))[0])
@@ -53,9 +52,9 @@ def counted(evidence: Evidence, values: np.ndarray) -> Tally:
             continue
         tally.sent[row] += value
         tally.received[to] += value
-        a, b = placement.switch[row], placement.switch[to]
-        if a >= 0 and b >= 0 and placement.switches:
-            tally.between[a, b] += value
+        for codes, sums in ((placement.switch, tally.in_switch), (placement.group, tally.in_group)):
+            if codes[row] == codes[to] >= 0:
+                sums[codes[row]] += value
     return tally
 
 
@@ -95,7 +94,7 @@ def test_tallies_are_those_added_up_cell_by_cell(name: str, layout: str, bidirec
 @pytest.mark.parametrize("layout", ["list", "matrix"])
 def test_without_a_topology_only_ends_are_tallied(layout: str) -> None:
     evidence = gathered(TREE, layout, bidirectional=False, known=False)
-    assert not evidence.total.between.any()
+    assert not evidence.total.in_switch.size + evidence.total.in_group.size
     assert_equal(evidence.total, counted(evidence, evidence.gain))
     evidence.remove((np.arange(3), np.arange(3)))
     assert_equal(evidence.total, counted(evidence, evidence.gain))
@@ -169,7 +168,7 @@ def test_sums_of_a_part_are_those_of_its_cells(name: str, layout: str, bidirecti
         masks: tuple[np.ndarray | None, ...] = (None, None, None)
         if isinstance(component_type, Endpoints):
             both, sender, receiver = astuple(evidence.informative)
-            masks = (both, both, both) if component_type.of_switch.size else (sender, receiver, both)
+            masks = (both, both, both) if component_type.inside else (sender, receiver, both)
 
         def known_cells(cells: set[tuple[int, int]], mask: np.ndarray | None) -> set[tuple[int, int]]:
             return {cell for cell in cells if has(mask, cell)}
@@ -179,7 +178,7 @@ def test_sums_of_a_part_are_those_of_its_cells(name: str, layout: str, bidirecti
                 set(zip(*(axis.tolist() for axis in component_type.cells(part, side)), strict=True)) for side in (0, 1)
             ]
             inner = sides[0] & sides[1]
-            if isinstance(component_type, Endpoints) and not component_type.of_switch.size:
+            if isinstance(component_type, Endpoints) and not component_type.inside:
                 inner = set()  # between ranks of one host nothing is measured
             if isinstance(component_type, Spines):
                 assert sums[0][part] == gain_of_spine(view, evidence, int(component_type.codes[part]))

@@ -10,7 +10,7 @@ import pytest
 from cluster_cases import ALL, FABRIC, HOSTS, list_row, run_of, switch_of
 
 from fablint.analyse import diagnose
-from fablint.analyse.observations.balance import End, balanced_cells
+from fablint.analyse.observations.balance import End, HostPairNumbers, balanced_cells
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.cli import main
 from fablint.model import Placement, Run, State, Topology
@@ -124,7 +124,7 @@ def log_times(pairs, end: End = "both") -> tuple[Pairs, np.ndarray | None]:
     run = measured(pairs, lambda pair: False)
     row = run.rows[0]
     found = Pairs.log_times(row.observations(row.sizes[0]))
-    return found, balanced_cells(found, Placement.of(run, None), end=end)
+    return found, balanced_cells(found, HostPairNumbers.of(found, Placement.of(run, None)), end=end)
 
 
 @pytest.mark.parametrize("times", [1, 3])

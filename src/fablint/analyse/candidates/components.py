@@ -8,8 +8,7 @@ switch explains more pairs than any of its hosts, and a slow host more than any 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -31,7 +30,8 @@ class Tally:
     received: Ints  # (n,) per receiver, of the same cells
     own_sent: Ints  # (n,) per sender, of cells that count for the sender
     own_received: Ints  # (n,) per receiver, of cells that count for the receiver
-    between: Ints  # (S, S) per source and destination switch
+    in_switch: Ints  # (S,) per switch that both ends are on, of cells that count for both ends
+    in_group: Ints  # (G,) per group, likewise
     segment: Ints  # (segments,) per segment that the pairs cross; of round trips, on either path
 
     def subtract(self, other: Tally) -> None:
@@ -100,21 +100,14 @@ class Endpoints(RankGroups):
     """Components at the ends of messages: directions are sending and receiving."""
 
     pairs: Pairs
-    of_switch: Codes = field(
-        default_factory=lambda: np.empty(0, np.int64)
-    )  # (S,) component of each switch, for switches and groups
+    inside: Literal["", "in_switch", "in_group"] = ""  # sums of the messages within a switch or group
     outward: bool = False  # only messages that leave or enter the component: the uplinks of a switch
 
     def sums(self, tally: Tally) -> tuple[Ints, Ints, Ints]:
         """See `ComponentType`."""
-        inner = np.zeros(len(self), dtype=np.int64)
-        if self.of_switch.size:
-            start, end = self._inside
-            inner += np.bincount(self.of_switch[start], weights=tally.between[start, end], minlength=len(self)).astype(
-                np.int64
-            )
-        if not self.of_switch.size:
-            return self._total(tally.own_sent), self._total(tally.own_received), inner
+        if not self.inside:
+            return self._total(tally.own_sent), self._total(tally.own_received), np.zeros(len(self), dtype=np.int64)
+        inner: Ints = getattr(tally, self.inside)
         sent, received = self._total(tally.sent), self._total(tally.received)
         if self.outward:
             return sent - inner, received - inner, np.zeros_like(inner)
@@ -129,13 +122,6 @@ class Endpoints(RankGroups):
         other = self.pairs.destination(cells) if side == 0 else cells[0]
         crosses = self.code[other] != part
         return cells[0][crosses], cells[1][crosses]
-
-    @cached_property
-    def _inside(self) -> Cells:
-        """Two switches each of the same component, a switch with itself as well."""
-        same = self.of_switch[:, None] == self.of_switch[None, :]
-        start, end = np.nonzero(same & (self.of_switch >= 0)[:, None])
-        return start, end
 
     def _total(self, sums: Ints) -> Ints:
         member = self.code >= 0
@@ -224,17 +210,14 @@ def list_component_types(
 ) -> list[ComponentType]:
     """Return the component types that can be compared in this run: enough components, and not the same ranks twice."""
     many = len(placement.hosts) > 1
-    switches = np.arange(len(placement.switches))
-    group_of = np.full(len(placement.switches), -1, dtype=np.int64)
-    group_of[placement.switch[placement.switch >= 0]] = placement.group[placement.switch >= 0]
     # The smaller type first: of two types with the same messages, the smaller one is reported.
     candidates = [
         Endpoints("host", placement.hosts, placement.host, pairs),
         Endpoints("nic", placement.nics, placement.nic, pairs),
         Endpoints("gpu", placement.gpus, placement.gpu, pairs),
         Endpoints("rank", RankHosts(placement), np.arange(pairs.ranks), pairs),
-        Endpoints("switch", placement.switches, placement.switch, pairs, switches),
-        Endpoints("group", placement.groups, placement.group, pairs, group_of),
+        Endpoints("switch", placement.switches, placement.switch, pairs, "in_switch"),
+        Endpoints("group", placement.groups, placement.group, pairs, "in_group"),
     ]
     types: list[ComponentType] = []
     partitions: list[Codes] = []
@@ -262,7 +245,7 @@ def list_component_types(
             types.append(Spines("switch", np.array(spines, dtype=np.int64), message_paths, pairs, bidirectional))
     elif any(candidate.kind == "switch" for candidate in types):
         # The cable of a message is unknown: all uplinks of a switch are one component.
-        types.append(Endpoints("uplinks", placement.switches, placement.switch, pairs, switches, outward=True))
+        types.append(Endpoints("uplinks", placement.switches, placement.switch, pairs, "in_switch", outward=True))
     return types
 
 

@@ -12,6 +12,7 @@ component is a test martingale over the stages, and the bound holds for the larg
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -38,7 +39,6 @@ from fablint.model.limits.detection_limits import required_evidence
 
 UNITS_PER_NAT = 32  # increments are whole numbers of 1/32 nat: they fit a byte and their sums are exact
 LEVELS = 256
-ENDS: tuple[End, ...] = ("both", "sender", "receiver")
 
 
 @dataclass
@@ -75,28 +75,28 @@ class Evidence:
     def tally(self, cells: Cells, values: Ints) -> Tally:
         """Return the tally of the (k,) values of some cells."""
         to, placement = self.pairs.destination(cells), self.placement
-        values_of = {end: np.where(self.informative.counts(cells, end), values, 0) for end in ENDS}
 
         def add(codes: Codes, end: End, size: int = self.pairs.ranks) -> Ints:
-            has_code = codes >= 0
-            return np.bincount(codes[has_code], weights=values_of[end][has_code], minlength=size).astype(np.int64)
+            is_counted = (codes >= 0) & self.informative.counts(cells, end)
+            return np.bincount(codes[is_counted], weights=values[is_counted], minlength=size).astype(np.int64)
 
-        size = max(1, len(placement.switches))
-        a, b = (placement.switch[rank].astype(np.int64) for rank in (cells[0], to))
-        between = np.where((a >= 0) & (b >= 0), a * size + b, -1)
+        def add_inside(codes: Codes, names: Sequence[str]) -> Ints:
+            start, end = codes[cells[0]], codes[to]
+            return add(np.where(start == end, start, -1), "both", len(names))
+
         return Tally(
             sent=add(cells[0], "both"),
             received=add(to, "both"),
             own_sent=add(cells[0], "sender"),
             own_received=add(to, "receiver"),
-            between=add(between, "both", size * size).reshape(size, size),
+            in_switch=add_inside(placement.switch, placement.switches),
+            in_group=add_inside(placement.group, placement.groups),
             segment=self.on_segments(cells, values),
         )
 
     def on_segments(self, cells: Cells, values: Ints) -> Ints:
         """Return the (segments,) sum of values over the cells that cross each segment."""
-        ends = cells[0], self.pairs.destination(cells)
-        return self.message_paths.on_segments(ends, values, bidirectional=self.bidirectional)
+        return self.message_paths.on_segments(self.pairs, cells, values, bidirectional=self.bidirectional)
 
 
 def gather_evidence(effects: Effects, settings: Settings, *, tests: int, later: Mask | None = None) -> Evidence | None:
@@ -192,7 +192,7 @@ def _pairs_of_components(effects: Effects) -> float:
     if not paths.known_links or not of_ranks.any():
         return usual
     cells = pairs.sample_cells()
-    crossed = paths.on_segments((cells[0], pairs.destination(cells)), bidirectional=effects.bidirectional)
+    crossed = paths.on_segments(pairs, cells, bidirectional=effects.bidirectional)
     of_links = crossed[: paths.known_links] * (of_ranks.sum() / cells[0].size)
     of_links = of_links[of_links >= FEWEST_VALUES]
     return min(usual, float(np.quantile(of_links, QUARTER))) if of_links.size else usual
@@ -270,18 +270,19 @@ def _tally(effects: Effects, evidence: Evidence, values: Ints | Mask) -> Tally:
         values if mask is None else np.where(mask, values, 0)
         for mask in (effects.informative.both, effects.informative.sender, effects.informative.receiver)
     )
-    size = max(1, len(placement.switches))
-    between, path_sums = np.zeros((size, size), np.int64), np.zeros(len(message_paths.segments), np.int64)
-    has_switch, ranks = placement.switch >= 0, np.arange(pairs.ranks)
+    in_switch, in_group = (np.zeros(len(names), np.int64) for names in (placement.switches, placement.groups))
+    path_sums, ranks = np.zeros(len(message_paths.segments), np.int64), np.arange(pairs.ranks)
     for switch in range(len(placement.switches)):
         members = np.nonzero(placement.switch == switch)[0]
         at = message_paths.between(members[:1], ranks)
         sums = values[members].sum(axis=0, dtype=np.int64)
         end_sums = sums if both is values else both[members].sum(axis=0, dtype=np.int64)
-        between[switch] = np.bincount(placement.switch[has_switch], weights=end_sums[has_switch], minlength=size)
+        in_switch[switch] = end_sums[members].sum()
+        group = placement.group[members[0]]
+        in_group[group] += end_sums[placement.group == group].sum()
         np.add.at(path_sums, at, sums)
         if effects.bidirectional:  # measurements from the other end cross these paths as well
             np.add.at(path_sums, at, values[:, members].sum(axis=1, dtype=np.int64))
     ends = ((both, 1), (both, 0), (sender, 1), (receiver, 0))
     sent, received, own_sent, own_received = (part.sum(axis=axis, dtype=np.int64) for part, axis in ends)
-    return Tally(sent, received, own_sent, own_received, between, message_paths.totals(path_sums))
+    return Tally(sent, received, own_sent, own_received, in_switch, in_group, message_paths.totals(path_sums))

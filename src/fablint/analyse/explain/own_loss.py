@@ -37,14 +37,14 @@ def is_own_loss(
     if isinstance(component_type, Endpoints):
         near_switch, far_switch = (placement.switch[ends] for ends in ((cells[0], to) if side == 0 else (to, cells[0])))
         is_remote = (far_switch >= 0) & (
-            (far_switch != near_switch) | (component_type.of_switch.size == 0)
+            (far_switch != near_switch) | (not component_type.inside)
         )  # of a switch: to other switches
         if is_remote.any():
             totals = np.bincount(far_switch[is_remote], weights=gain[is_remote], minlength=len(placement.switches))
             elsewhere = is_remote & (far_switch != int(np.argmax(totals)))
             if elsewhere.any() and int(gain[elsewhere].sum()) <= 0:
                 return False  # slow to one switch only
-        if not component_type.of_switch.size:
+        if not component_type.inside:
             # Streams on a switch show the speed of a host: if they are fast, the slow component is behind the switch.
             is_near = (far_switch == near_switch) & (far_switch >= 0) & (placement.host[cells[0]] != placement.host[to])
             return not _contradicts(is_near.astype(np.int64), cells, evidence, effects, most=1)

@@ -135,7 +135,7 @@ def detect_components(
             break
         component_type, part, slow_sides, excluded = best
         # Where many hosts send slowly, each host also receives slowly from many: one direction may be its own.
-        is_host = isinstance(component_type, Endpoints) and not component_type.of_switch.size
+        is_host = isinstance(component_type, Endpoints) and not component_type.inside
         single = [(side,) for side in slow_sides] if is_host and bar.surely and sides is Sides.EACH else []
         detection = None
         for tried in (slow_sides, *single):
@@ -183,7 +183,7 @@ def _informative(component_type: ComponentType, part: int, sides: Sequence[int],
     if not isinstance(component_type, Endpoints):
         return cells
     is_informative = evidence.informative.counts(cells, "both")
-    if not component_type.of_switch.size:
+    if not component_type.inside:
         is_sent = component_type.code[cells[0]] == part
         sides_of_cells = (evidence.informative.counts(cells, end) for end in ("sender", "receiver"))
         is_informative = np.where(is_sent, *sides_of_cells)
@@ -275,7 +275,7 @@ def _hosts(cells: Cells, evidence: Evidence) -> tuple[Codes, Codes]:
 def _hosts_of_cells(component_type: ComponentType, part: int, cells: Cells, evidence: Evidence) -> Codes:
     """Return the (2, k) hosts at the ends of each cell; -1 for a host that is the component."""
     hosts = np.stack(_hosts(cells, evidence))
-    if isinstance(component_type, Endpoints) and not component_type.of_switch.size:
+    if isinstance(component_type, Endpoints) and not component_type.inside:
         ends = np.stack([cells[0], evidence.pairs.destination(cells)])
         hosts[component_type.code[ends] == part] = -1
     return hosts

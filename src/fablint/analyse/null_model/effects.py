@@ -11,7 +11,7 @@ import numpy as np
 
 from fablint.analyse.null_model.comparison_groups import Classes
 from fablint.analyse.null_model.host_populations import Populations
-from fablint.analyse.observations.balance import EndCells
+from fablint.analyse.observations.balance import EndCells, HostPairNumbers
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Values
@@ -26,6 +26,7 @@ class Effects:
     classes: Classes
     message_paths: MessagePaths
     bidirectional: bool  # whether the messages of a cell cross the path back as well
+    host_pairs: HostPairNumbers | None
     informative: EndCells  # cells that show how fast their ends are
     sent_bounds: Floats  # (3, n)
     received_bounds: Floats  # (3, n)

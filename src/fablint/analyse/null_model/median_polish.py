@@ -28,7 +28,7 @@ from fablint.analyse.null_model.host_populations import (
 )
 from fablint.analyse.null_model.host_spread import spread_beyond_noise
 from fablint.analyse.null_model.recorded_facts import are_slow_by_themselves
-from fablint.analyse.observations.balance import balanced_cells, end_cells
+from fablint.analyse.observations.balance import HostPairNumbers, balanced_cells, end_cells
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.resolution import ONE_STEP, ROUNDING_NOISE, are_within_step, means_of_rounded
@@ -51,7 +51,6 @@ from fablint.analyse.settings import (
 )
 from fablint.model import SCOPES, Placement, Scope
 from fablint.model.arrays import Codes, Floats, Mask, Values
-from fablint.model.figures.grouped_values import GroupedValues
 
 PASSES = 3
 SEGMENT_CELLS = 1 << 22  # cells of the sample from which segments are fitted
@@ -94,10 +93,11 @@ def fit(
     Effects
         The model; its `residual` is `pairs`.
     """
-    equal_cells = balanced_cells(pairs, classes.placement)
+    numbers = HostPairNumbers.of(pairs, classes.placement)
+    equal_cells = balanced_cells(pairs, numbers)
     offsets = _class_offsets(pairs, classes, None, equal_cells, settings.tolerance)
     _subtract_classes(pairs, classes, offsets, fabric_only=len(classes.placement.hosts) > 1)
-    informative = end_cells(pairs, classes.placement, *classes.informative(pairs, offsets, settings.tolerance))
+    informative = end_cells(pairs, numbers, *classes.informative(pairs, offsets, settings.tolerance))
     sent, received = _polish(_of_ends(pairs, informative.both))
     effects = Effects(
         class_log_time=offsets,
@@ -105,6 +105,7 @@ def fit(
         classes=classes,
         message_paths=message_paths,
         bidirectional=bidirectional,
+        host_pairs=numbers,
         informative=informative,
         sent_bounds=sent,
         received_bounds=received,
@@ -207,7 +208,7 @@ def with_healthy_classes(effects: Effects, explained: Mask, least: float = 0.0) 
     of_explained = pairs.value[explained]
     pairs.value[explained] = np.nan
     rest = _with_other_ends(effects)
-    after = _class_offsets(pairs, classes, rest, balanced_cells(pairs, classes.placement), effects.host_tolerance)
+    after = _class_offsets(pairs, classes, rest, balanced_cells(pairs, rest.host_pairs), effects.host_tolerance)
     pairs.value[explained] = of_explained
     moved = {code: time for code, time in after.items() if abs(time - effects.class_log_time.get(code, time)) > least}
     if not moved:
@@ -361,21 +362,15 @@ def _segments(effects: Effects) -> tuple[Codes, Values, Values]:
     median, upper = np.zeros(message_paths.count, np.float32), np.full(message_paths.count, np.nan, np.float32)
     if not message_paths.count:
         return np.zeros(0, dtype=np.int64), median, upper
+    crossed, middle, highest = np.zeros(message_paths.count, dtype=np.int64), median.copy(), upper.copy()
     cells = pairs.sample_cells(SEGMENT_CELLS)
     residuals = leftover_of(effects, cells)
-    paths_of_cells = [message_paths.of_cells(pairs, cells)]
-    if effects.bidirectional:
-        paths_of_cells.append(message_paths.between(pairs.destination(cells), cells[0]))
-    segment = np.concatenate([message_paths.segments[path].T.ravel() for path in paths_of_cells])
-    value = np.tile(residuals, segment.size // max(1, residuals.size))
-    segment, value = segment[segment >= 0], value[segment >= 0]
-    if not value.size:
-        return np.zeros(message_paths.count, dtype=np.int64), median, upper
-    grouped = GroupedValues.of(value, segment, message_paths.count)
-    crossed, middle = grouped.count, grouped.upper_medians()
+    for part, grouped in message_paths.on_each(pairs, cells, residuals, bidirectional=effects.bidirectional):
+        crossed[part], middle[part] = grouped.count, grouped.upper_medians()
+        highest[part] = grouped.at(interval_ranks(grouped.count)[1])
     fitted, bounded = crossed >= FEWEST_POOL, crossed >= FEWEST_VALUES
     median[fitted] = middle[fitted]
-    bound = np.minimum(grouped.at(interval_ranks(crossed)[1]), middle + median_error(crossed, effects.noise))
+    bound = np.minimum(highest, middle + median_error(crossed, effects.noise))
     upper[bounded] = bound[bounded]
     return crossed, median, upper
 

@@ -7,6 +7,7 @@ two switches. Paths keep the evidence small: a matrix of n x n pairs has at most
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -14,11 +15,13 @@ import numpy as np
 
 from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.model import Placement
-from fablint.model.arrays import Cells, Codes, Mask
+from fablint.model.arrays import Cells, Codes, Mask, Values
 from fablint.model.figures.distinct_codes import distinct_codes
+from fablint.model.figures.grouped_values import GroupedValues
 from fablint.topology.routing import Routes, codes_of
 
 MOST_UNKNOWN = 1 << 20  # most pairs of switches for which segments of unknown paths are kept
+SORTED_VALUES = 1 << 21  # values of segments that are sorted at a time
 BY_HOST = frozenset({"d-mod-k", "tables"})  # routings in which the path depends on the destination host
 
 
@@ -98,27 +101,52 @@ class MessagePaths:
         targets = np.bincount(self.key[self.key >= 0], minlength=self.keys)
         return self.totals(np.append(np.outer(sources, targets).ravel(), 0))
 
-    def on_segments(self, ends: Cells, values: Codes | None = None, *, bidirectional: bool) -> Codes:
-        """Return the (segments,) sum of the values of messages over those that cross each segment.
+    def of_messages(self, pairs: Pairs, cells: Cells, *, bidirectional: bool) -> list[Codes]:
+        """Return the (k,) path of each of these cells, and of bidirectional messages that of the way back."""
+        back = [self.between(pairs.destination(cells), cells[0])] if bidirectional else []
+        return [self.of_cells(pairs, cells), *back]
+
+    def on_segments(self, pairs: Pairs, cells: Cells, values: Codes | None = None, *, bidirectional: bool) -> Codes:
+        """Return the (segments,) sum of the values of cells over those whose messages cross each segment.
 
         Parameters
         ----------
-        ends
-            (k,) ranks that send, and that receive.
+        pairs
+            A matrix or a list of rounds.
+        cells
+            (k,) cells.
         values
-            (k,) values; None: the messages are counted.
+            (k,) values; None: the cells are counted.
         bidirectional
             Whether the messages cross the path back as well.
         """
         sums = np.zeros(len(self.segments), dtype=np.int64)
-        for source, target in (ends, ends[::-1])[: 1 + bidirectional] if self.count else ():
-            sums += np.bincount(self.between(source, target), weights=values, minlength=sums.size).astype(np.int64)
+        for path in self.of_messages(pairs, cells, bidirectional=bidirectional) if self.count else ():
+            sums += np.bincount(path, weights=values, minlength=sums.size).astype(np.int64)
         return self.totals(sums)
+
+    def on_each(
+        self, pairs: Pairs, cells: Cells, values: Values, *, bidirectional: bool
+    ) -> Iterator[tuple[slice, GroupedValues]]:
+        """Yield ranges of segments, and the values of the cells whose messages cross each segment of the range.
+
+        Arguments are those of `on_segments`. The ranges limit the number of values that are sorted at a time.
+        """
+        paths = self.of_messages(pairs, cells, bidirectional=bidirectional)
+        hops = [hop[path] for path in paths for hop in self.segments.T]
+        step = -(-self.count * SORTED_VALUES // max(1, values.size * len(hops)))
+        for first in range(0, self.count, step):
+            last = min(first + step, self.count)
+            chosen = [(hop >= first) & (hop < last) for hop in hops]
+            segment = np.concatenate([hop[is_chosen] for hop, is_chosen in zip(hops, chosen, strict=True)])
+            value = np.concatenate([values[is_chosen] for is_chosen in chosen])
+            yield slice(first, last), GroupedValues.of(value, segment - first, last - first)
 
     def totals(self, values: Codes) -> Codes:
         """Return the (segments,) sum of (W,) values over the paths that contain each segment."""
         total, paths = np.zeros(self.count, dtype=np.int64), np.flatnonzero(values)
-        for segment in self.segments[paths].T:
+        for hop in self.segments.T:
+            segment = hop[paths]
             used = segment >= 0
             total += np.bincount(segment[used], weights=values[paths[used]], minlength=self.count).astype(np.int64)
         return total

@@ -83,10 +83,10 @@ class CandidateBuilder:
         direction: Direction | None = None,
     ) -> None:
         """Add `count` candidates of a kind, number i of which is `component(i)`, and the pairs that cross them."""
-        known = [
+        crossed = [
             (pair, code) if code.min(initial=0) >= 0 else (pair[code >= 0], code[code >= 0]) for pair, code in crossings
         ]
-        self._blocks.append(_Block(self.size, count, kind, component, direction, known))
+        self._blocks.append(_Block(self.size, count, kind, component, direction, crossed))
 
     def sums(self, values: Floats) -> Floats:
         """Return the (candidates,) sum of (u,) values over the pairs of each; those that cross it twice count twice."""

@@ -102,7 +102,7 @@ class MessagePaths:
         return self.totals(np.append(np.outer(sources, targets).ravel(), 0))
 
     def of_messages(self, pairs: Pairs, cells: Cells, *, bidirectional: bool) -> list[Codes]:
-        """Return the (k,) path of each of these cells, and of bidirectional messages that of the way back."""
+        """Return the (k,) path of each of these cells, and of bidirectional messages that of the path back."""
         back = [self.between(pairs.destination(cells), cells[0])] if bidirectional else []
         return [self.of_cells(pairs, cells), *back]
 

@@ -10,8 +10,7 @@ namespace fablint {
 
 void Medium::connect() {
     rank_group_.throw_if_any_failed(attempt([&] { open(); }));
-    if (const auto gpu = memory_named(row_.memory).gpu; gpu && row_.kernel_info().sends_messages())
-        choose_gpu_path(*gpu);
+    if (const auto gpu = row_.gpu(); gpu && row_.kernel_info().sends_messages()) choose_gpu_path(*gpu);
     rank_group_.throw_if_any_failed(attempt([&] { prepare(); }));
 }
 
@@ -47,7 +46,7 @@ void Medium::open() {
     MemorySettings settings;
     settings.index_on_host = index_on_host(rank_group_.rank_host(), rank_group_.rank());
     settings.sysfs = context_.sysfs;
-    memory_ = make_memory(row_.memory, settings);
+    memory_ = make_memory(own_memory(), settings);
     transport_ = transport_named(row_.transport).make(transport_settings());
 }
 
@@ -62,7 +61,7 @@ TransportSettings Medium::transport_settings() const {
     settings.required = row_.kernel_info().required;
     settings.rank = rank_group_.rank();
     settings.ranks = rank_group_.size();
-    settings.gpu = memory_named(row_.memory).gpu;
+    settings.gpu = memory_named(own_memory()).gpu;
     settings.yielding = rank_group_.yielding();
     settings.interfaces = context_.interfaces;
     settings.connect_limit_s = context_.connect_limit_s;
@@ -81,12 +80,15 @@ void Medium::choose_gpu_path(GpuApi gpu) {
     if (staged) rank_group_.throw_if_any_failed(attempt([&] { stage(gpu); }));
 }
 
+const std::string& Medium::own_memory() const { return row_.memory_of(rank_group_.rank(), rank_group_.size()); }
+
 void Medium::stage(GpuApi gpu) {
     if (row_.kernel_info().required != 0)
         throw usage_error(row_.kernel + " requires a transport with " + capability_names(row_.kernel_info().required) +
                           " that takes GPU memory directly, which " + row_.transport +
                           " does not report here: choose --memory host, or a library built for the GPUs");
-    transport_ = make_staged_transport(std::move(transport_), *memory_, GpuRuntime::of(gpu));
+    if (memory_named(own_memory()).gpu)  // otherwise no message of this rank is in memory of a GPU
+        transport_ = make_staged_transport(std::move(transport_), *memory_, GpuRuntime::of(gpu));
 }
 
 void Medium::prepare() {

@@ -39,6 +39,7 @@ class Medium {
     void stage(GpuApi gpu);
     void prepare();
     TransportSettings transport_settings() const;
+    const std::string& own_memory() const;  // where the buffers of this rank are
 
     const RunContext& context_;
     RankGroup& rank_group_;

@@ -63,6 +63,7 @@ void add_options_of_kernel_and_pattern(JsonObject& object, const RowOptions& row
     if (kernel.windowed()) object.add("buffers", row.single_buffer ? "single" : "distinct");
     if (row.pattern_info().has_pairs()) object.add("barrier", row.barrier_each ? "sample" : "start");
     object.add("mean", row.loop_mean ? "loop" : "samples");
+    if (!row.peer_memory.empty()) object.add("peer_memory", row.peer_memory);
     if (row.applies("device")) object.add("device", row.device);
     if (row.applies("streams")) object.add("streams", row.streams);
     if (row.applies("ofi-provider")) object.add("ofi_provider", row.ofi_provider);

@@ -47,7 +47,7 @@ void refuse_unsuitable(RankGroup& rank_group, const RowOptions& row, const Sched
 
 void drop_sizes_beyond_memory(RowOptions& row, int ranks) {
     // Requested sizes may fill a GPU, whose driver refuses what it cannot allocate; a host may have other work.
-    if (row.sizes_given && memory_named(row.memory).gpu) return;
+    if (row.sizes_given && row.gpu()) return;
     constexpr std::size_t most = std::size_t{512} << 20;
     const std::unique_ptr<Kernel> kernel = row.kernel_info().make(row);
     const auto layout = kernel->traits().slot_per_rank ? Payload::Layout::dense : Payload::Layout::spaced;

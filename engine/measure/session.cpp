@@ -1,6 +1,7 @@
 #include "measure/session.hpp"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
@@ -66,7 +67,7 @@ void check_threads(const std::vector<RowOptions>& rows) {
 // The library of the GPUs that the rows use, if any: a host has GPUs of one vendor.
 std::optional<GpuApi> gpu_of_rows(const std::vector<RowOptions>& rows) {
     for (const RowOptions& row : rows)
-        if (const auto gpu = memory_named(row.memory).gpu) return gpu;
+        if (const auto gpu = row.gpu()) return gpu;
     return std::nullopt;
 }
 
@@ -82,9 +83,9 @@ std::string rounds_file_of(const RowOptions& row, const std::string& run) {
     return !run.empty() && std::filesystem::exists(own) ? own.string() : row.rounds_file;
 }
 
-// Transport and memory.
-using MediumNames = std::pair<std::string, std::string>;
-MediumNames medium_of(const RowOptions& row) { return {row.transport, row.memory}; }
+// Transport and memories.
+using MediumNames = std::array<std::string, 3>;
+MediumNames medium_of(const RowOptions& row) { return {row.transport, row.memory, row.peer_memory}; }
 
 // What this rank does in the rounds of the rounds file of every row; empty without one. Constructs the runners, so that
 // all rows are checked against the ranks before anything is measured, and tries the media of all rows that the run may

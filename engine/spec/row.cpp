@@ -183,6 +183,34 @@ void refuse_of_window(const std::string& option, const std::string& value, const
                           ": choose one of " + offered);
 }
 
+// Throws where the transport or the kernel has no messages in that memory.
+void refuse_memory(const RowOptions& row, const KernelInfo& kernel, const std::string& option,
+                   const std::string& memory) {
+    const TransportInfo& transport = transport_named(row.transport);
+    if (transport.is_of_gpus() && !has_word(transport.memories, memory)) {
+        std::string choices;
+        for (const std::string& offered : split(transport.memories, ' '))
+            choices += (choices.empty() ? "" : " or ") + option + " " + offered;
+        throw usage_error(option + " " + memory + " does not apply to transport " + transport.name +
+                          ": it moves memory of GPUs only, use " + choices);
+    }
+    const Capabilities of_gpu_memory = capability::persistent | capability::collectives | capability::mpi_collectives |
+                                       (transport.is_of_gpus() ? transport.offers : capability::nothing);
+    if (memory_named(memory).gpu && (kernel.required & ~of_gpu_memory) != 0)
+        throw usage_error(row.kernel + " does not apply to " + option + " " + memory +
+                          ": kernels with one-sided operations or threads have host memory");
+}
+
+void refuse_memories(const RowOptions& row, const KernelInfo& kernel) {
+    refuse_memory(row, kernel, "--memory", row.memory);
+    if (row.peer_memory.empty()) return;
+    refuse_memory(row, kernel, "--peer-memory", row.peer_memory);
+    const auto first = memory_named(row.memory).gpu, second = memory_named(row.peer_memory).gpu;
+    if (first && second && first != second)
+        throw usage_error("--memory " + row.memory + " and --peer-memory " + row.peer_memory +
+                          " are of two kinds of GPUs: choose host for one of them");
+}
+
 void refuse_transport(const RowOptions& row, const KernelInfo& kernel) {
     const TransportInfo& transport = transport_named(row.transport);
     if (const Capabilities missing = kernel.required & ~transport.offers; missing != 0)
@@ -193,18 +221,7 @@ void refuse_transport(const RowOptions& row, const KernelInfo& kernel) {
     if (row.barrier_each && (transport.offers & capability::collectives) == 0)
         throw usage_error("--barrier sample requires a transport with collectives, which " + row.transport +
                           " does not offer: choose another --transport");
-    if (transport.is_of_gpus() && !has_word(transport.memories, row.memory)) {
-        std::string choices;
-        for (const std::string& memory : split(transport.memories, ' '))
-            choices += (choices.empty() ? "--memory " : " or --memory ") + memory;
-        throw usage_error("--memory " + row.memory + " does not apply to transport " + row.transport +
-                          ": it moves memory of GPUs only, use " + choices);
-    }
-    const Capabilities of_gpu_memory = capability::persistent | capability::collectives | capability::mpi_collectives |
-                                       (transport.is_of_gpus() ? transport.offers : capability::nothing);
-    if (memory_named(row.memory).gpu && (kernel.required & ~of_gpu_memory) != 0)
-        throw usage_error(row.kernel + " does not apply to --memory " + row.memory +
-                          ": kernels with one-sided operations or threads have host memory");
+    refuse_memories(row, kernel);
     if (row.validate && transport.moves_nothing)
         throw usage_error("--validate does not apply to transport " + row.transport + ": it moves nothing");
 }
@@ -283,6 +300,16 @@ bool RowOptions::applies(const std::string& option) const {
     return accepts_option(transport_named(transport), option) &&
            (info.kernels == Applies::any || kernel_info().accepts(option)) &&
            (info.patterns == Applies::any || pattern_info().accepts(option));
+}
+
+const std::string& RowOptions::memory_of(int rank, int ranks) const {
+    const int half = pattern == "pair" ? 1 : ranks / 2;
+    return peer_memory.empty() || rank < half ? memory : peer_memory;
+}
+
+std::optional<GpuApi> RowOptions::gpu() const {
+    const auto own = memory_named(memory).gpu;
+    return own || peer_memory.empty() ? own : memory_named(peer_memory).gpu;
 }
 
 int RowOptions::window_for(std::size_t bytes, int fan) const {

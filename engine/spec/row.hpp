@@ -10,6 +10,7 @@
 #include "base/stop.hpp"
 #include "base/values.hpp"
 #include "kernels/kernel.hpp"
+#include "memories/memory.hpp"
 #include "patterns/pattern.hpp"
 
 namespace fablint {
@@ -45,6 +46,7 @@ struct RowOptions : KernelOptions {
     bool all_to_all = false;     // traffic beside the victims; false: incast
     int retest = 0;              // slowest pairs to measure again
     std::string retest_of;       // in the row that does so: name of the row in which they were slow
+    std::string peer_memory;     // of the second half of the ranks; empty: as `memory`
     std::string transport;
     std::string device;  // NIC of the transport
     int streams = 0;     // connections of a pair
@@ -59,6 +61,10 @@ struct RowOptions : KernelOptions {
     const KernelInfo& kernel_info() const { return kernel_named(kernel); }
     const PatternInfo& pattern_info() const { return pattern_named(pattern); }
     bool applies(const std::string& option) const;  // to the kernel and the pattern, whatever its value
+
+    // Where the buffers of one of `ranks` ranks are.
+    const std::string& memory_of(int rank, int ranks) const;
+    std::optional<GpuApi> gpu() const;  // of either memory
 
     // Messages in flight to each of `fan` peers at a size: 64 unless given, but at most 16 MiB to one peer and 256 MiB
     // to all, so that buffers stay small.

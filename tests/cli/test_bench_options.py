@@ -79,6 +79,7 @@ def refused(bench):
 
 # Option of a row -> letters that set it, on a benchmark for which it means something, and the value that it gets.
 LETTERS = {
+    "osu_bw --peer-memory host-huge": ("peer_memory", "host-huge"),
     "osu_bw -T MPI_CHAR -m 4K": ("sizes", tuple(1 << step for step in range(13))),
     "osu_bw -m 2:8": ("sizes", (2, 4, 8)),
     "osu_bw --message-size 2M:": ("sizes", (1 << 21, 1 << 22)),

@@ -193,6 +193,7 @@ SECTIONS = {
             "buffers",
             type=Buffers(),
         ),
+        Setting("--peer-memory", "M", "Buffers of the upper half of the ranks [as --memory].", "peer-memory"),
         Setting("-p --pairs --num-pairs", "N", "Measure N pairs: 2 N ranks.", why_not=paired, type=_COUNT),
         Setting(
             "-t --workers", "[S:]R", "Threads or processes that send and receive [1:2].", "workers", type=Workers()

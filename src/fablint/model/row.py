@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from fablint.model.registry import KERNELS, OPTIONS, PATTERNS, TRANSPORTS, KernelInfo
+from fablint.model.registry import GPU_MEMORIES, KERNELS, OPTIONS, PATTERNS, TRANSPORTS, KernelInfo
 from fablint.model.registry.option_values import Counts
 
 _DEFAULTS: Mapping[str, Any] = {option.field: option.default for option in OPTIONS.values()}
@@ -23,6 +23,7 @@ class Medium:
 
     transport: str = _DEFAULTS["transport"]
     memory: str = TRANSPORTS[_DEFAULTS["transport"]].memory
+    peer_memory: str | None = None  # of the second half of the ranks; None: the same
     device: str | None = None
     ofi_provider: str | None = None
     streams: int = _DEFAULTS["streams"]
@@ -38,9 +39,19 @@ class Medium:
         )
 
     @property
+    def memories(self) -> tuple[str, ...]:
+        """Return the memory of all ranks, or those of the first and of the second half of the ranks."""
+        return tuple(dict.fromkeys(filter(None, (self.memory, self.peer_memory))))
+
+    @property
+    def gpu_memory(self) -> str:
+        """Return the memory of GPUs that its messages use; empty for memory of the hosts alone."""
+        return next((memory for memory in self.memories if memory in GPU_MEMORIES), "")
+
+    @property
     def label(self) -> str:
         """`tcp`, `ofi cxi`, `ucx cuda mlx5_0:1`: the transport, and what is not the default."""
-        memory = self.memory if self.memory != Medium.memory else ""
+        memory = "/".join(self.memories) if self.memories != (Medium.memory,) else ""
         streams = f"{self.streams} streams" if self.streams != _DEFAULTS["streams"] else ""
         gid = f"GID {self.gid_index}" if self.gid_index is not None else ""
         level = f"SL {self.service_level}" if self.service_level != _DEFAULTS["service_level"] else ""
@@ -102,6 +113,7 @@ class RowSpec:
     mtu: str | None = None
     reconnect: bool = False
     memory: str = ""
+    peer_memory: str | None = None
     validate: bool = False
     histogram: bool = False
     only_rounds: tuple[int, ...] | None = None

@@ -24,6 +24,8 @@ LINES = {
     "osu_bw -d ROCM d d": ("bandwidth", {"memory": "hip"}),
     "osu_bw -dcuda D D": ("bandwidth", {"memory": "cuda"}),
     "osu_bw --accelerator=cuda D D": ("bandwidth", {"memory": "cuda"}),
+    "osu_bw -d cuda D H": ("bandwidth", {"memory": "cuda", "peer_memory": "host"}),
+    "osu_multi_lat -d rocm H D": ("latency", {"memory": "host", "peer_memory": "hip", "pattern": "pairs"}),
     "osu_bw -d cuda H H": ("bandwidth", {"memory": "host"}),
     "osu_bw -d cuda": ("bandwidth", {"memory": "host"}),
     "osu_allreduce -m 8 -x 1000 -i 20000 -d cuda": ("allreduce", {"memory": "cuda"}),
@@ -69,7 +71,6 @@ LINES = {
     "ib_atomic_lat": ("fop", {"sizes": (8,)}),
 }
 REFUSED = {
-    "osu_bw D H": "D H of OSU is not available: both ranks have buffers in the same kind of memory: give D D or H H",
     "osu_bw MD MD": "osu_bw: 'MD MD' are not places of buffers of two ranks: give D D (device) or H H",
     "osu_bw D": "osu_bw: 'D' are not places of buffers of two ranks",
     "osu_bw -d managed D D": "-d managed of OSU is not available: choose cuda or rocm",
@@ -105,6 +106,7 @@ REFUSED = {
 NOTES = {
     "osu_bw D D": "D D without -d: buffers are in host memory",
     "osu_bw -d cuda": "-d without D D: buffers are in host memory, as in OSU",
+    "osu_bw D H": "D H without -d: buffers are in host memory",
     "osu_bw -d cuda D D": "",
     "IMB-MPI1 PingPong": "PingPong of IMB is measured as: fablint bench latency; counts",
     "ib_write_lat": "ib_write_lat is measured as: fablint bench put_latency --transport verbs --sizes 2",

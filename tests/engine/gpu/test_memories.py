@@ -59,6 +59,31 @@ def test_messages_of_gpu_memory_arrive(mpi: Mpi, gpus: str, tmp_path: Path) -> N
     assert PINNED["bandwidth-2: messages"] in ended.errors
 
 
+def test_each_half_of_the_ranks_has_a_memory_of_its_own(mpi: Mpi, gpus: str, tmp_path: Path) -> None:
+    sides = ("--memory cuda --peer-memory host", "--memory host --peer-memory cuda")
+    lines = [
+        f"{kernel} {CHECKED} --pattern {pattern} --transport {transport} {side}"
+        for kernel in ("latency", "bandwidth", "bibandwidth")
+        for pattern in ("pair", "pairs")
+        for transport in ("mpi", "tcp")
+        for side in sides
+    ]
+    ended = mpi.run(3, "--plan", "-", "-q", "-o", tmp_path / "a.run", text="\n".join(lines))
+    assert ended.status == 0, ended.errors
+    rows = rows_of(tmp_path / "a.run")
+    assert [row.facts.state for row in rows] == ["complete"] * len(lines)
+    assert [row.medium.memories for row in rows[:2]] == [("cuda", "host"), ("host", "cuda")]
+    assert {row.facts.carrier.gpu_path for row in rows if row.facts.carrier.transport == "tcp"} == {"staged"}
+    assert not any(row.facts.result.corrupt for row in rows)
+
+
+def test_two_memories_are_those_of_pairs_and_of_gpus_of_one_kind(mpi: Mpi, fake_gpus: Path) -> None:
+    for words in ("--pattern all-pairs --memory cuda --peer-memory host", "--memory cuda --peer-memory hip"):
+        ended = mpi.run(2, "latency", *words.split(), "-q")
+        assert ended.status == 2
+        assert "--peer-memory" in one_line(ended.error_lines)
+
+
 def test_too_little_gpu_memory_ends_the_row_and_keeps_the_earlier_ones(
     mpi: Mpi, fake_gpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

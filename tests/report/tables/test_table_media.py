@@ -51,3 +51,15 @@ def test_windows_over_two_transports_share_no_matrix():
     assert PINNED["messages over the transport tcp"] in render_table(run_of(*tcp), "osu", Options()).text
     mixed = render_table(run_of(column(1), column(2, transport="tcp")), "osu", Options())
     assert len(mixed.as_dict()["tables"]) == 2
+
+
+def test_a_table_of_gpu_memory_has_the_title_of_osu_and_the_line_of_its_buffers():
+    run = run_of(row("bandwidth", "pair", PAIR, memory="cuda", peer_memory="host", gpu_path="direct"))
+    text = render_table(run, "osu", Options()).text
+    head = [line for line in text.splitlines() if line.startswith("#") and "fablint" not in line]
+    assert head == [
+        "# OSU MPI-CUDA Bandwidth Test v7.4",
+        "# Datatype: MPI_CHAR.",
+        "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)",
+        "# Size      Bandwidth (MB/s)",
+    ]

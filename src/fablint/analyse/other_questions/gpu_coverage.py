@@ -14,7 +14,6 @@ from fablint.analyse.other_questions.intra_node import have_comparable_gpus
 from fablint.analyse.settings import Settings
 from fablint.model import Note, Placement, Run
 from fablint.model.figures.gpu_use import path_words, shared_gpus
-from fablint.model.registry import GPU_MEMORIES
 from fablint.text import notes as noted
 
 
@@ -42,7 +41,7 @@ def _paths(run: Run) -> list[Note]:
     """Return a note for each path of messages of GPU memory, with the media that took it."""
     media: dict[tuple[str, str], dict[str, None]] = {}
     for row in run.rows:
-        path = row.medium.memory, row.facts.carrier.gpu_path
+        path = row.medium.gpu_memory, row.facts.carrier.gpu_path
         if path_words(*path):
             media.setdefault(path, {})[row.medium.label] = None
     return [
@@ -53,7 +52,7 @@ def _paths(run: Run) -> list[Note]:
 
 def _by_messages(run: Run, views: Sequence[ViewResult], placement: Placement, settings: Settings) -> dict[str, int]:
     """Return by row the number of GPUs whose ranks have a bound in each view of the row."""
-    in_gpu_memory = {row.name for row in run.rows if row.medium.memory in GPU_MEMORIES}
+    in_gpu_memory = {row.name for row in run.rows if row.medium.gpu_memory}
     counts: dict[str, int] = {}
     for view in views:
         if view.row in in_gpu_memory:

@@ -27,13 +27,11 @@ def _translate(line: GivenLine) -> PeerWords:
     if len(places) != 2 or not {*places} <= {*_BUFFERS}:
         hint = "give D D (device) or H H (host) as the last words"
         raise UsageError(f"{line.name}: '{' '.join(line.words)}' are not places of buffers of two ranks", hint)
-    if places[0] != places[1]:
-        why = "both ranks have buffers in the same kind of memory: give D D or H H"
-        raise UsageError(f"{' '.join(places)} of OSU is not available", why)
-    if places[0] == "H":
-        return PeerWords(line.name, ["--memory", "host"])
-    note = "D D without -d: buffers are in host memory, as in an OSU without CUDA and ROCm: give -d cuda or -d rocm"
-    return PeerWords(line.name, ["--memory", memory], [] if accelerator else [note])
+    why = "buffers are in host memory, as in an OSU without CUDA and ROCm: give -d cuda or -d rocm"
+    note = f"{' '.join(places)} without -d: {why}"
+    first, second = (memory if place == "D" else "host" for place in places)
+    peer = [] if first == second else ["--peer-memory", second]
+    return PeerWords(line.name, ["--memory", first, *peer], [note] if "D" in places and not accelerator else [])
 
 
 def _kernels(name: str) -> list[KernelInfo]:

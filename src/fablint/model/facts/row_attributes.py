@@ -50,6 +50,7 @@ class CarrierFacts:
 
     transport: str = Medium.transport
     memory: str = Medium.memory
+    peer_memory: str = ""  # of the second half of the ranks, if it is another one
     gpu_path: str = ""  # `direct`, or `staged` through host memory
     device: str = ""
     streams: int | None = None

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from fablint.model.host_name import GpuRef
 from fablint.model.names import plural
-from fablint.model.registry import GPU_MEMORIES
 
 if TYPE_CHECKING:
     from fablint.model.run import Run
@@ -18,9 +17,9 @@ _PATHS = {
 
 
 def path_words(memory: str, gpu_path: str) -> str:
-    """Return where the messages of a row are and which path they take; '' of host memory."""
+    """Return in which memory of GPUs the messages of a row are and which path they take; '' of host memory."""
     path = _PATHS.get(gpu_path)
-    return f"messages in memory of GPUs ({memory}), {path}" if memory in GPU_MEMORIES and path else ""
+    return f"messages in memory of GPUs ({memory}), {path}" if memory and path else ""
 
 
 class SharedGpus(NamedTuple):

@@ -57,6 +57,7 @@ _KEPT = (
     "service_level",
     "mtu",
     "memory",
+    "peer_memory",
     "validate",
     "histogram",
 )

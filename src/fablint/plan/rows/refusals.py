@@ -108,12 +108,13 @@ def _refuse_transport(row: RowSpec) -> None:
         if missing := ", ".join(name for name in capabilities if name not in transport.offers):
             required = f"{what} requires a transport with {missing}, which {row.transport} does not offer"
             raise UsageError(required, "choose another --transport")
-    if transport.memory in GPU_MEMORIES and row.memory not in transport.memories:
-        choices = alternatives(f"--memory {memory}" for memory in transport.memories)
-        raise UsageError(
-            f"--memory {row.memory} does not apply to transport {row.transport}",
-            f"it moves memory of GPUs only, use {choices}",
-        )
+    for option, memory in (("--memory", row.memory), ("--peer-memory", row.peer_memory)):
+        if memory and transport.memory in GPU_MEMORIES and memory not in transport.memories:
+            choices = alternatives(f"{option} {offered}" for offered in transport.memories)
+            raise UsageError(
+                f"{option} {memory} does not apply to transport {row.transport}",
+                f"it moves memory of GPUs only, use {choices}",
+            )
     if row.kernel_info.is_one_sided:
         for option, value, offered in (("win", row.win, transport.wins), ("sync", row.sync, transport.syncs)):
             if value not in offered:

@@ -89,8 +89,9 @@ def blocks(rows: Sequence[Sequence[RowSpec]], count: int = BLOCKS) -> Iterator[R
 
 def named_after_medium(row: RowSpec) -> RowSpec:
     """Return the row with its transport, and its memory if that is not the host's, appended to its name."""
-    memory = [row.memory.replace(":", "_")] if row.memory != Medium().memory else []
-    return replace(row, name="-".join([row.name or row.kernel, row.transport, *memory]))
+    memories = row.medium.memories if row.medium.memories != Medium().memories else ()
+    words = [row.name or row.kernel, row.transport, *(memory.replace(":", "_") for memory in memories)]
+    return replace(row, name="-".join(words))
 
 
 def _most_blocks(row: RowSpec) -> int:

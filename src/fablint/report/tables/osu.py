@@ -262,7 +262,7 @@ def _text_line(row: Row, line: Line, keys: list[str]) -> str:
 def _comments(run: Run, row: Row, rule: str, percentiles: bool) -> list[str]:
     statistic = central(row)
     words = [f"format of OSU {osu_names.VERSION}; {rule}", *medium_words(row)]
-    if path := path_words(row.medium.memory, row.facts.carrier.gpu_path):
+    if path := path_words(row.medium.gpu_memory, row.facts.carrier.gpu_path):
         words += filter(None, [path, sharing_words(run)])
     if statistic != "mean":
         words.append(f"the run has no means: figures are made of the {statistic} of every pair")

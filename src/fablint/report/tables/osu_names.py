@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fablint.model import Row, Run
-from fablint.model.registry import KERNELS, SYNCS, WINS
+from fablint.model.registry import GPU_MEMORIES, KERNELS, SYNCS, WINS
 from fablint.report.tables.table import program
 from fablint.report.tables.traffic import COLLECTIVES, STARS
 from fablint.text import units
@@ -16,6 +16,9 @@ _OF_MANY_PAIRS = {
     "latency": "OSU MPI Multi Latency Test",
     "bandwidth": "OSU MPI Multiple Bandwidth / Message Rate Test",
 }
+
+
+_ACCELERATORS = {"cuda": "CUDA", "hip": "ROCM"}  # in titles, by the memory of the buffers
 
 
 def one_sided(row: Row) -> bool:
@@ -53,7 +56,8 @@ def title(row: Row) -> str:
     osu_title = osu_title or _TITLES.get(row.kernel)
     if osu_title is None:
         return f"# fablint {row.kernel} {row.quantity} Test v{__version__}"
-    return f"# {osu_title} v{VERSION}"
+    accelerator = _ACCELERATORS.get(row.medium.gpu_memory) if row.medium.transport == "mpi" else None
+    return f"# {osu_title.replace('MPI ', f'MPI-{accelerator} ', 1) if accelerator else osu_title} v{VERSION}"
 
 
 def head(row: Row, pairs: int, window: str, comments: list[str]) -> list[str]:
@@ -73,7 +77,14 @@ def head(row: Row, pairs: int, window: str, comments: list[str]) -> list[str]:
     lines += one_sided_lines(row)
     if row.payload != "none" and row.kernel != "get_accumulate":
         lines.append(f"# Datatype: {KERNELS[row.kernel].datatype if row.kernel in KERNELS else 'MPI_CHAR'}.")
+    if row.medium.gpu_memory and row.pattern in ("pair", "pairs"):
+        sender, receiver = _places(row.medium.memory), _places(row.medium.peer_memory or row.medium.memory)
+        lines.append(f"# Send Buffer on {sender} and Receive Buffer on {receiver}")
     return lines
+
+
+def _places(memory: str) -> str:
+    return "DEVICE (D)" if memory in GPU_MEMORIES else "HOST (H)"
 
 
 def one_sided_lines(row: Row) -> list[str]:

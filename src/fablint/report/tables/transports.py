@@ -39,7 +39,7 @@ def heading(run: Run, comparison: TransportComparison) -> str:
     """Return what was measured, over how many transports and pairs, of collectives ranks."""
     blocks = f", {units.plural(comparison.blocks, 'block')} each" if comparison.blocks > 1 else ""
     condition = f" ({comparison.condition})" if comparison.condition else ""
-    memories = len({one.medium.memory for one in comparison.media})
+    memories = len({one.medium.memories for one in comparison.media})
     differing = len({one.medium.transport for one in comparison.media}) if memories > 1 else len(comparison.media)
     transports = units.plural(differing, "transport")
     with_memories = f" with {memories} memories" if memories > 1 else ""
@@ -88,7 +88,7 @@ def _rendered(run: Run, comparison: TransportComparison) -> Rendered:
 def _paths(run: Run, comparison: TransportComparison) -> Iterator[tuple[str, str]]:
     """Label and path of the messages of each medium in GPU memory."""
     for item in comparison.media:
-        if path := path_words(item.medium.memory, run.row(item.rows[0]).facts.carrier.gpu_path):
+        if path := path_words(item.medium.gpu_memory, run.row(item.rows[0]).facts.carrier.gpu_path):
             yield item.medium.label, path
 
 

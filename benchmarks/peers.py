@@ -115,16 +115,21 @@ _OSU_LATENCIES = (
 
 _OSU_COLLECTIVES = (
     *("osu_alltoall", "osu_allgather", "osu_bcast", "osu_gather", "osu_scatter"),
-    *("osu_allgatherv", "osu_alltoallv", "osu_gatherv", "osu_scatterv"),
+    *("osu_allgatherv", "osu_alltoallv", "osu_alltoallw", "osu_gatherv", "osu_scatterv"),
 )
-_OSU_SUMS = ("osu_allreduce", "osu_reduce", "osu_reduce_scatter")  # of floats here, of bytes by OSU's default
+_OSU_SUMS = (
+    "osu_allreduce",
+    "osu_reduce",
+    "osu_reduce_scatter",
+    "osu_reduce_scatter_block",
+)  # of floats here, of bytes by OSU's default
 
 
 _OSU_OVERLAPPED = (
     *("osu_ialltoall", "osu_iallgather", "osu_ibcast", "osu_igather", "osu_iscatter"),
-    *("osu_iallgatherv", "osu_ialltoallv", "osu_igatherv", "osu_iscatterv"),
+    *("osu_iallgatherv", "osu_ialltoallv", "osu_ialltoallw", "osu_igatherv", "osu_iscatterv"),
 )
-_OSU_OVERLAPPED_SUMS = ("osu_iallreduce", "osu_ireduce", "osu_ireduce_scatter")
+_OSU_OVERLAPPED_SUMS = ("osu_iallreduce", "osu_ireduce", "osu_ireduce_scatter", "osu_ireduce_scatter_block")
 
 
 def read_osu_pure(text: str, size: int) -> Printed:

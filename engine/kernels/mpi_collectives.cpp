@@ -22,21 +22,26 @@ class Reduce : public Sum {
     void call(const Endpoint& end) override { run(end, MpiCollective::reduce); }
 };
 
-// The size is that of all parts together; the first ranks receive one element more each where it does not divide
-// evenly.
+// The size is that of all parts together. Where it does not divide evenly, the first ranks receive one element more
+// each; parts of equal length leave the last elements out.
 class ReduceScatterOfAll : public Sum {
   public:
+    explicit ReduceScatterOfAll(bool has_equal_parts) : has_equal_parts_(has_equal_parts) {}
     void check(const Endpoint& end, bool, std::int64_t first, std::vector<Damage>& damages) override {
         const auto elements = static_cast<std::int64_t>(end.bytes / sizeof(float));
         const std::int64_t each = elements / end.ranks;
-        const std::int64_t more = elements % end.ranks;
+        const std::int64_t more = has_equal_parts_ ? 0 : elements % end.ranks;
         const std::int64_t before = end.rank * each + std::min<std::int64_t>(end.rank, more);
         const auto bytes = static_cast<std::size_t>(each + (end.rank < more ? 1 : 0)) * sizeof(float);
         if (bytes > 0) check_sum(end, bytes, before, first, damages);
     }
 
   private:
-    void call(const Endpoint& end) override { run(end, MpiCollective::reduce_scatter); }
+    void call(const Endpoint& end) override {
+        run(end, has_equal_parts_ ? MpiCollective::reduce_scatter_block : MpiCollective::reduce_scatter);
+    }
+
+    const bool has_equal_parts_;
 };
 
 // Which parts a rank sends and receives.
@@ -78,7 +83,13 @@ std::unique_ptr<Kernel> parts_of_ranks(MpiCollective collective, Parts parts) {
 
 std::unique_ptr<Kernel> make_reduce(const KernelOptions&) { return std::make_unique<Reduce>(); }
 
-std::unique_ptr<Kernel> make_reduce_scatterv(const KernelOptions&) { return std::make_unique<ReduceScatterOfAll>(); }
+std::unique_ptr<Kernel> make_reduce_scatterv(const KernelOptions&) {
+    return std::make_unique<ReduceScatterOfAll>(false);
+}
+
+std::unique_ptr<Kernel> make_reduce_scatter_block(const KernelOptions&) {
+    return std::make_unique<ReduceScatterOfAll>(true);
+}
 
 std::unique_ptr<Kernel> make_gather(const KernelOptions&) {
     return parts_of_ranks(MpiCollective::gather, Parts::to_root);
@@ -102,6 +113,10 @@ std::unique_ptr<Kernel> make_allgatherv(const KernelOptions&) {
 
 std::unique_ptr<Kernel> make_alltoallv(const KernelOptions&) {
     return parts_of_ranks(MpiCollective::all_to_allv, Parts::to_each);
+}
+
+std::unique_ptr<Kernel> make_alltoallw(const KernelOptions&) {
+    return parts_of_ranks(MpiCollective::all_to_allw, Parts::to_each);
 }
 
 }  // namespace fablint

@@ -90,20 +90,22 @@ enum class MpiCollective {
     all_to_all,
     reduce,
     reduce_scatter,
+    reduce_scatter_block,
     gather,
     scatter,
     gatherv,
     scatterv,
     all_gatherv,
-    all_to_allv
+    all_to_allv,
+    all_to_allw
 };
 
 class MpiCollectives {
   public:
     virtual ~MpiCollectives() = default;
     // `bytes`: of one rank's part; of a reduction, of all elements, which are floats. The parts of a buffer are in the
-    // order of the ranks, without gaps; reduce_scatter() gives the first ranks one element more each where the
-    // elements do not divide evenly.
+    // order of the ranks, without gaps; where the elements do not divide evenly, reduce_scatter gives the first ranks
+    // one element more each, and reduce_scatter_block leaves the last elements out.
     virtual void run(MpiCollective collective, const void* data, void* result, std::size_t bytes) = 0;
     // Transport::complete() waits for it; one at a time.
     virtual void start(MpiCollective collective, const void* data, void* result, std::size_t bytes) = 0;

@@ -196,12 +196,12 @@ class CorruptTransport : public Transport, Persistent, ThreadLanes, Collectives,
     // The part of rank 0, or the first bytes of a sum.
     void run(MpiCollective collective, const void* data, void* result, std::size_t bytes) override {
         mpi_->mpi_collectives()->run(collective, data, result, bytes);
-        flipper_.flip(result, collective == MpiCollective::reduce_scatter ? sizeof(float) : bytes);
+        flipper_.flip(result, arriving(collective, bytes));
     }
 
     void start(MpiCollective collective, const void* data, void* result, std::size_t bytes) override {
         mpi_->mpi_collectives()->start(collective, data, result, bytes);
-        posted_.push_back({result, collective == MpiCollective::reduce_scatter ? sizeof(float) : bytes});
+        posted_.push_back({result, arriving(collective, bytes)});
     }
     void probe() override { mpi_->mpi_collectives()->probe(); }
 
@@ -210,6 +210,13 @@ class CorruptTransport : public Transport, Persistent, ThreadLanes, Collectives,
     }
 
   private:
+    // Bytes that every rank receives: of parts of a sum at least one element.
+    static std::size_t arriving(MpiCollective collective, std::size_t bytes) {
+        const bool is_divided =
+            collective == MpiCollective::reduce_scatter || collective == MpiCollective::reduce_scatter_block;
+        return is_divided ? sizeof(float) : bytes;
+    }
+
     std::unique_ptr<Transport> mpi_ = make_mpi_transport({});
     BitFlipper flipper_;
     std::vector<Received> posted_;

@@ -13,6 +13,7 @@ void MpiCollectiveCalls::prepare(std::size_t bytes) {
     MPI_Comm_rank(mpi_communicator(), &rank_);
     bytes_ = bytes;
     counts_.assign(static_cast<std::size_t>(ranks), count_of(bytes));
+    bytes_of_ranks_.assign(static_cast<std::size_t>(ranks), MPI_BYTE);
     places_.clear();
     elements_.clear();
     const int floats = static_cast<int>(bytes / sizeof(float));
@@ -35,6 +36,9 @@ void MpiCollectiveCalls::run(MpiCollective collective, const void* data, void* r
         case MpiCollective::reduce_scatter:
             MPI_Reduce_scatter(data, result, elements_.data(), MPI_FLOAT, MPI_SUM, mpi_communicator());
             return;
+        case MpiCollective::reduce_scatter_block:
+            MPI_Reduce_scatter_block(data, result, elements_.back(), MPI_FLOAT, MPI_SUM, mpi_communicator());
+            return;
         case MpiCollective::gather:
             MPI_Gather(data, count, MPI_BYTE, result, count, MPI_BYTE, root_rank, mpi_communicator());
             return;
@@ -52,6 +56,10 @@ void MpiCollectiveCalls::run(MpiCollective collective, const void* data, void* r
             return;
         case MpiCollective::all_to_allv:
             MPI_Alltoallv(data, counts, places, MPI_BYTE, result, counts, places, MPI_BYTE, mpi_communicator());
+            return;
+        case MpiCollective::all_to_allw:
+            MPI_Alltoallw(data, counts, places, bytes_of_ranks_.data(), result, counts, places, bytes_of_ranks_.data(),
+                          mpi_communicator());
             return;
         default:  // those that Collectives has as well
             MPI_Request request = MPI_REQUEST_NULL;
@@ -91,6 +99,9 @@ void MpiCollectiveCalls::start(MpiCollective collective, const void* data, void*
         case MpiCollective::reduce_scatter:
             MPI_Ireduce_scatter(data, result, elements_.data(), MPI_FLOAT, MPI_SUM, world, request);
             return;
+        case MpiCollective::reduce_scatter_block:
+            MPI_Ireduce_scatter_block(data, result, elements_.back(), MPI_FLOAT, MPI_SUM, world, request);
+            return;
         case MpiCollective::gather:
             MPI_Igather(data, count, MPI_BYTE, result, count, MPI_BYTE, root_rank, world, request);
             return;
@@ -108,6 +119,10 @@ void MpiCollectiveCalls::start(MpiCollective collective, const void* data, void*
             return;
         case MpiCollective::all_to_allv:
             MPI_Ialltoallv(data, counts, places, MPI_BYTE, result, counts, places, MPI_BYTE, world, request);
+            return;
+        case MpiCollective::all_to_allw:
+            MPI_Ialltoallw(data, counts, places, bytes_of_ranks_.data(), result, counts, places, bytes_of_ranks_.data(),
+                           world, request);
             return;
     }
 }

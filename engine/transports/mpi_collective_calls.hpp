@@ -20,9 +20,10 @@ class MpiCollectiveCalls {
 
     int rank_ = -1;
     std::size_t bytes_ = 0;
-    std::vector<int> counts_;    // bytes of the part of each rank
-    std::vector<int> places_;    // its offset
-    std::vector<int> elements_;  // floats of the part of each rank, of a sum of bytes_ together
+    std::vector<int> counts_;                   // bytes of the part of each rank
+    std::vector<int> places_;                   // its offset
+    std::vector<MPI_Datatype> bytes_of_ranks_;  // MPI_BYTE for each rank
+    std::vector<int> elements_;                 // floats of the part of each rank, of a sum of bytes_ together
 };
 
 }  // namespace fablint

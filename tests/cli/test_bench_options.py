@@ -390,3 +390,7 @@ def test_one_line_on_stderr(fablint, words, status, line):
     done = fablint("bench", *words)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (status, "", 1)
     assert line in done.stderr
+
+
+def test_a_name_that_does_not_exist_is_reported_before_its_options(refused):
+    assert refused("sendrecv_perf -b 8 -e 128M").startswith("there is no benchmark 'sendrecv_perf'")

@@ -43,7 +43,11 @@ class _BenchCommand(click.Command):
             named, args = line.name, [line.name, *line.words]
             ctx.meta[_NOTES] = line.notes
         ctx.meta[_NAMED] = named
-        return super().parse_args(ctx, args)
+        try:
+            return super().parse_args(ctx, args)
+        except click.UsageError:
+            _benchmark_of(ctx)  # raises for a name that does not exist, whose options do not exist either
+            raise
 
     def _values(self, ctx: click.Context, args: list[str]) -> dict[str, Any]:
         """Return the values of the line by parameter; none of a line with an error, which click reports later."""

@@ -105,7 +105,7 @@ def test_every_option_of_check_has_one_section(fablint):
         ("reduction", "reduce or osu_reduce may be"),
         ("barrier-latency", "barrier or osu_barrier may be"),
         ("point2point", "latency or bandwidth may be"),
-        ("osu_ialltoallw", "fablint does not measure collectives of vectors"),
+        ("sendrecv_perf", "fablint does not measure this program of nccl-tests"),
         ("osu_ineighbor_alltoall", "fablint does not measure collectives of neighbours"),
         ("osu_reduce_persistent", "fablint does not measure persistent collectives"),
         ("nosuch", "fablint bench --list shows all"),

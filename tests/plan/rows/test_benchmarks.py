@@ -21,9 +21,10 @@ OSU = """
     osu_latency_persistent osu_bw_persistent osu_bibw_persistent osu_bw_fan_in osu_bw_fan_out
     osu_put_latency osu_put_bw osu_put_bibw osu_get_latency osu_get_bw osu_acc_latency osu_get_acc_latency
     osu_cas_latency osu_fop_latency osu_alltoall osu_allreduce osu_allgather osu_bcast osu_allgatherv osu_alltoallv
-    osu_gather osu_gatherv osu_scatter osu_scatterv osu_reduce osu_reduce_scatter osu_barrier
-    osu_ibarrier osu_ibcast osu_iallreduce osu_ireduce osu_ireduce_scatter osu_iallgather osu_iallgatherv
-    osu_ialltoall osu_ialltoallv osu_igather osu_igatherv osu_iscatter osu_iscatterv
+    osu_alltoallw osu_gather osu_gatherv osu_scatter osu_scatterv osu_reduce osu_reduce_scatter
+    osu_reduce_scatter_block osu_barrier
+    osu_ibarrier osu_ibcast osu_iallreduce osu_ireduce osu_ireduce_scatter osu_ireduce_scatter_block osu_iallgather
+    osu_iallgatherv osu_ialltoall osu_ialltoallv osu_ialltoallw osu_igather osu_igatherv osu_iscatter osu_iscatterv
     osu_init osu_hello
 """.split()  # noqa: SIM905
 

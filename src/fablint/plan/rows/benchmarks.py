@@ -113,11 +113,10 @@ _MEANINGS = {
 }
 _SIMILARITY = 0.75  # of the letters of two names: one of them is misspelled
 _ALL = "fablint bench --list shows all"
-# OSU's programs that have no kernel, by their names.
+# Programs of OSU and nccl-tests that have no kernel, by their names.
 _WITHOUT_KERNEL = {
-    r"osu_i?\w+w": "collectives of vectors with a type for each part",
-    r"osu_i?reduce_scatter_block": "this form of reduce_scatter",
     r"osu_i?neighbor_\w+": "collectives of neighbours",
+    r"(gather|hypercube|reduce|scatter|sendrecv|alltoallv)_perf": "this program of nccl-tests",
     r"osu_(all|bcast|barrier|gather|scatter|reduce)\w*_persistent": "persistent collectives",
 }
 

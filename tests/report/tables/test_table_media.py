@@ -60,6 +60,6 @@ def test_a_table_of_gpu_memory_has_the_title_of_osu_and_the_line_of_its_buffers(
     assert head == [
         "# OSU MPI-CUDA Bandwidth Test v7.4",
         "# Datatype: MPI_CHAR.",
-        "# Send Buffer on DEVICE (D) and Receive Buffer on HOST (H)",
+        PINNED["Send Buffer on"],
         "# Size      Bandwidth (MB/s)",
     ]

@@ -15,11 +15,16 @@ from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 MAX_LINES = 25
-_BEFORE_UNIT = re.compile(r"(?<=\d) (?=(?:%|x|[num]?s|min|[KMG]?i?B|[MGT]B/s)(?:[\s,;:)\]]|$))")
-_JOINED = "\N{NO-BREAK SPACE}"  # between a figure and its unit, while lines are wrapped
+_INTERVAL = re.compile(r" \[[^\[\]]*\d\]")  # of a figure: ` [-34.9, -33.7]`
+# Blanks between a figure, its unit and its interval, and within the interval.
+_BEFORE_UNIT = re.compile(
+    r"(?<=\d) (?=(?:%|x|[num]?s|min|[KMG]?i?B|[MGT]B/s)(?:[\s,;:)\]]|$))"
+    r"|(?<=[%x]) (?=\[[-+\d])|(?<=\d,) (?=[-+\d.]+\])"
+)
+_JOINED = "\N{NO-BREAK SPACE}"  # in place of these, while lines are wrapped
 _CUT_FIGURE = re.compile(r"[-+]?[\d.,]+\.\.\.$")  # a figure is there as a whole, or not at all
 _MARGIN = 12  # width of the left column
-_SHORTEST_NAME = 8
+_SHORTEST_NAME = 16
 _MOST_NOTES = 6  # a line each: warnings of preflight and suppressed findings, which a check tells nowhere else
 _ROWS_SHOWN = 4
 _STYLES = {"fault": "bold red", "incomplete": "bold yellow", "pass": "bold green", "local": "bold green"}
@@ -80,30 +85,33 @@ class _Painter:
         lines: list[str] = []
         for words in filter(None, (name, figures, more)):
             joined = f"{lines[-1]}  {words}" if lines else words
-            lines = [*lines[:-1], joined] if self.is_full or len(joined) <= self._room(state) else [*lines, words]
+            lines = [*lines[:-1], joined] if self.is_full or len(joined) <= self.room(state) else [*lines, words]
         return [self.line("" if at else state, words, _STATE_STYLES[state]) for at, words in enumerate(lines)]
 
     def short_title(self, state: State, name: str, figures: str, more: str = "") -> str:
-        """A name with its figures in one line: `more` only if there is room, a shortened name if there is little."""
+        """A name with its figures in one line: `more` only if there is room, a shortened name if there is little.
+
+        Figures have no intervals where hardly anything of the name would be left.
+        """
+        room = self.room(state)
         whole = "  ".join(filter(None, (name, figures, more)))
-        if len(whole) > self._room(state) and figures:
-            whole = f"{units.shorten(name, max(self._room(state) - len(figures) - 2, _SHORTEST_NAME))}  {figures}"
+        if len(whole) > room and figures:
+            if room - len(figures) - 2 < min(len(name), _SHORTEST_NAME):
+                figures = _INTERVAL.sub("", figures)
+            whole = f"{units.shorten(name, max(room - len(figures) - 2, 0))}  {figures}"
         return self.line(state, whole, _STATE_STYLES[state])
 
-    def _room(self, label: str) -> int:
+    def room(self, label: str) -> int:
         """Columns beside a label."""
         return self.width - max(_MARGIN, len(label) + 2)
 
     def block(self, label: str, words: str, limit: int, style: str = "") -> list[str]:
         """Wrapped to at most `limit` lines, without limit where everything is printed."""
-        room = self._room(label)
-        limit = sys.maxsize if self.is_full else limit
+        room = self.room(label)
         words = _BEFORE_UNIT.sub(_JOINED, units.printable(words))
-        wrapped = textwrap.wrap(words, room, break_on_hyphens=False) or [""]
-        if len(wrapped) > limit:
-            rest = " ".join(wrapped[limit - 1 :])
-            wrapped[limit - 1] = textwrap.shorten(rest, room, placeholder=" ...", break_on_hyphens=False)
-        lines = [line.replace(_JOINED, " ") for line in wrapped[:limit]]
+        most = None if self.is_full else limit
+        wrapped = textwrap.wrap(words, room, break_on_hyphens=False, max_lines=most, placeholder=" ...") or [""]
+        lines = [line.replace(_JOINED, " ") for line in wrapped]
         return [self.line(label if not index else "", line, style) for index, line in enumerate(lines)]
 
 
@@ -122,6 +130,7 @@ def _findings(findings: list[Finding], room: int, painter: _Painter) -> list[str
     lines = [line for block in blocks[:kept] for line in block]
     if len(lines) + len(blocks) - kept <= room:
         return lines + short[kept:]
+    lines = lines[: room - 1]  # fewer than those of the worst finding, on the narrowest terminals
     named = kept + max(0, room - 1 - len(lines))
     return [*lines, *short[kept:named], painter.line("", f"... and {len(blocks) - named:,} more (--all shows them)")]
 
@@ -150,8 +159,7 @@ def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) ->
     lines = [line for unseen in diagnosis.verdict.network for line in painter.block("network", unseen, 2)]
     if words := coverage_words(run, diagnosis.verdict):
         lines += painter.block("coverage", words, 2)
-    limits = [words for words in re.split(r"; |(?<=cases): ", finding_order.limits(diagnosis.verdict)) if words]
-    lines += [line for at, words in enumerate(limits) for line in painter.block("" if at else "limits", words, 1)]
+    lines += _limits(finding_order.limits(diagnosis.verdict), painter)
     origin = "; simulated, no real fabric" if run.facts.simulated is not None else ""
     counts = (units.plural(len(run.hosts), "host"), units.plural(run.ranks, "rank"), units.plural(len(run.rows), "row"))
     what = ", ".join(counts)
@@ -167,13 +175,21 @@ def _tail(run: Run, diagnosis: Diagnosis, painter: _Painter, thresholds: str) ->
     return lines
 
 
+def _limits(limits: str, painter: _Painter) -> list[str]:
+    """Return a line for each sentence of the limits where they fit, else all of them as one text."""
+    sentences_of_limits = [words for words in re.split(r"; |(?<=cases): ", limits) if words]
+    if max(map(len, sentences_of_limits), default=0) > painter.room("limits"):
+        return painter.block("limits", limits, 5)
+    return [painter.line("" if at else "limits", words) for at, words in enumerate(sentences_of_limits)]
+
+
 def _by_distance(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
     """A line for each distance; none where the run has no rounds by distance."""
     scope_lines = scopes.scope_lines(run, Placement.of(run, diagnosis.topology))
     if not scope_lines:
         return []
     short_lines = scopes.short_lines(scope_lines)
-    return [line for section, words in short_lines for line in painter.block("", f"{section}: {words}", 1)]
+    return [line for section, words in short_lines for line in painter.block("", f"{section}: {words}", 2)]
 
 
 def _by_row(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
@@ -183,7 +199,7 @@ def _by_row(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
     for row in shown:
         size = run_facts.informative_size(row)
         figure = run_facts.typical(row, size, run_facts.fit_of(diagnosis, row, size))
-        lines.append(painter.line("", f"{row.name} at {units.size(size)}: {figure}"))
+        lines += painter.block("", f"{row.name} at {units.size(size)}: {figure}", 2)
     if len(run.rows) > len(shown):
         lines.append(painter.line("", f"... and {units.plural(len(run.rows) - len(shown), 'more row')}"))
     return lines

@@ -31,8 +31,8 @@ def test_head_and_columns_are_those_of_nccl_tests():
     printed = PRINTED.read_text().splitlines()
     head = [line for line in printed if "algbw" in line or "out-of-place" in line or "(GB/s)" in line]
     assert [line for line in lines if line in head] == head
-    assert lines[-3] == "     1048576        262144     float     sum      -1" + "    25.00   41.94   62.91    N/A" * 2
-    assert len(lines[-3]) == len(next(line for line in printed if line.strip().startswith("1048576")))
+    assert lines[-4] == "     1048576        262144     float     sum      -1" + "    25.00   41.94   62.91    N/A" * 2
+    assert len(lines[-4]) == len(next(line for line in printed if line.strip().startswith("1048576")))
     assert lines[0] == printed[0]
     assert lines[-2:] == ["# Avg bus bandwidth    : 62.9146 ", "#"]
 

@@ -24,7 +24,7 @@ row_of_one_direction = NoteKind[str]("""row {row} measured one direction of each
     not visible""")
 row_without_base = NoteKind[str, str]("""row {row} is not judged: the run has no row {base}, whose slowest pairs these
     were""")
-row_of_collective = NoteKind[str]("""row {row} is not judged: a collective has one time for all ranks, which does not
+row_of_collective = NoteKind[str]("""row {row} is not judged: it has one time for all ranks, which does not
     show which pair is slow""")
 row_of_victims = NoteKind[str]("""row {row} is not judged: its pairs were slowed on purpose, by the load of other
     ranks""")

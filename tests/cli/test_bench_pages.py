@@ -61,7 +61,7 @@ def test_help_with_a_name_shows_what_means_something_for_it(fablint):
     shown = fablint("bench", "osu_put_bw", "-n", "2", "--help").stdout.partition("\nOptions:\n")[2]
     has = {one.spelling for one in SETTINGS.values() if re.search(rf"{one.spelling}[ ,\n]", shown)}
     assert has == {one.spelling for one in SECTIONS["Options"]} | {
-        *["--window", "--buffers", "--win", "--sync", "--version", "--type"]
+        *["--window", "--buffers", "--peer-memory", "--win", "--sync", "--version", "--type"]
     }
     assert "-w, --win-options HOW" in shown and "-w, --hosts" not in shown
     assert "LinkTest options" not in shown

@@ -18,7 +18,7 @@ from fablint.analyse.observations.robust_stats import GAUSSIAN_MAD, MEDIAN_ERROR
 from fablint.analyse.observations.samples import Flows
 from fablint.analyse.settings import FEWEST_PEERS, FEWEST_VALUES, FINEST_NOISE, NOISIER, SMALLEST_SHARED
 from fablint.model import Placement
-from fablint.model.arrays import Cells, Codes, Floats, Mask
+from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.figures.distinct_codes import distinct_codes
 from fablint.model.figures.grouped_values import GroupedValues, Groups
 
@@ -76,7 +76,9 @@ class _HostCells:
     receivers: int  # ends from this number on receive; of round trips there are none
 
 
-def fit_path_levels(flows: Flows, pairs: Pairs, placement: Placement, tolerance: float) -> PathLevels | None:
+def fit_path_levels(
+    flows: Flows, pairs: Pairs, placement: Placement, tolerance: float, step: Ints | None = None
+) -> PathLevels | None:
     """Return the levels of one size of a row; None if no message crossed a path between two known switches.
 
     Parameters
@@ -89,11 +91,13 @@ def fit_path_levels(flows: Flows, pairs: Pairs, placement: Placement, tolerance:
         Switches of the ranks.
     tolerance
         Log-effect of concurrent messages from which these have levels of their own.
+    step
+        (n, m) step of load of each cell; None: unknown.
     """
     size = len(placement.switches)
     if flows.is_star or size < 2 or size > MOST_SWITCHES:
         return None
-    cells = _cells_of(flows, pairs, placement)
+    cells = _cells_of(flows, pairs, placement, step)
     if not (cells.first != cells.second).any():
         return None
     ends = int(cells.ends.max()) + 1
@@ -107,7 +111,7 @@ def fit_path_levels(flows: Flows, pairs: Pairs, placement: Placement, tolerance:
 # ------------------------------------------------------------------------------------------------ cells
 
 
-def _cells_of(flows: Flows, pairs: Pairs, placement: Placement) -> _HostCells:
+def _cells_of(flows: Flows, pairs: Pairs, placement: Placement, step: Ints | None) -> _HostCells:
     """Return the cells of a sample between hosts whose switches are known."""
     enough = CELLS_EACH * max(len(placement.switches) ** 2, pairs.ranks)
     row, column = pairs.sample_cells(min(enough, MOST_CELLS))
@@ -126,7 +130,8 @@ def _cells_of(flows: Flows, pairs: Pairs, placement: Placement) -> _HostCells:
         a, b = np.minimum(a, b), np.maximum(a, b)
     far = a != b
     shared = far & _concurrent(flows, (row, column))
-    load = np.where(shared, _loads(flows, placement, row, column, to), 0)
+    flows_of_cells = _loads(flows, placement, row, column, to) if step is None else step[row, column] + 1
+    load = np.where(shared, flows_of_cells, 0)
     value = pairs.value[row, column].astype(np.float64)
     receivers = ranks if flows.one_way else 2 * ranks
     return _HostCells((row, column), value, a, b, ends, host[:, 0] * hosts + host[:, 1], host, shared, load, receivers)

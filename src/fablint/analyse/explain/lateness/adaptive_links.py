@@ -135,7 +135,7 @@ def find_late_components(
             np.log(len(references) * len(SHARES_LATE) * max(exposures.parts, 1) / settings.alpha_of("components"))
         )
         is_uniform = [exposures.has_uniform_links(end, placement) for end in (0, 1)]
-        backgrounds = [late_background(effects, tails, placement, is_uniform) for tails in compared]
+        backgrounds = [late_background(effects, tails, placement, routes, is_uniform) for tails in compared]
         for tails, (background, spread) in zip(compared, backgrounds, strict=True):
             scores_of_late = _LateScores(tails, background, spread, exposures)
             search = replace(search, rejected=counts < FEWEST_INDEPENDENT)

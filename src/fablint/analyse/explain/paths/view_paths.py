@@ -19,7 +19,7 @@ from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.samples import Flows
 from fablint.analyse.settings import CONFIDENCE, FEWEST_PEERS, HALF, Settings
 from fablint.model import ComponentRef, Placement
-from fablint.model.arrays import Codes, Floats, Mask
+from fablint.model.arrays import Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.topology.routing import Routes
 
@@ -81,10 +81,10 @@ def paths_of(
     pairs: Pairs,
     placement: Placement,
     message_paths: MessagePaths,
-    routes: Routes | None,
     settings: Settings,
     *,
     views: int,
+    load: Ints | None = None,
 ) -> Paths | None:
     """Return the paths of a view; None if no message crossed one.
 
@@ -97,18 +97,18 @@ def paths_of(
     placement
         Switches and groups of the ranks.
     message_paths
-        Paths of the pairs.
-    routes
-        Links that messages cross; None if no cables are known.
+        Paths of the pairs, and the links that messages cross.
     settings
         Tolerances and error probabilities.
     views
         Number of views of the run, which share the error probability.
+    load
+        (n, m) step of load of each cell; None: unknown.
     """
-    levels = fit_path_levels(flows, pairs, placement, settings.tolerance)
+    levels = fit_path_levels(flows, pairs, placement, settings.tolerance, load)
     if levels is None:
         return None
-    size = len(placement.switches)
+    size, routes = len(placement.switches), message_paths.routes
     group = np.zeros(size, dtype=np.int64)
     has_switch = placement.switch >= 0
     group[placement.switch[has_switch]] = placement.group[has_switch]

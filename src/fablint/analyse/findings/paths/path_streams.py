@@ -9,14 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from fablint.analyse.candidates.crossed_components import BETWEEN_SWITCHES
 from fablint.analyse.explain.paths.judgement import Judgement
 from fablint.analyse.explain.paths.path_modes import Mode
-from fablint.analyse.explain.paths.view_paths import PathKey, Paths
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import relative, seen_in
 from fablint.analyse.findings.paths.merged_findings import merge_findings
@@ -28,17 +26,23 @@ from fablint.analyse.findings.paths.path_groups import (
     over_ends,
     over_links,
 )
+from fablint.analyse.findings.paths.path_view import PathView
 from fablint.analyse.phrasing import next_step
-from fablint.analyse.settings import FEWEST_INDEPENDENT, FEWEST_VALUES, FOLLOW_UP_PAIRS, HALF, MOST_ISOLATED
-from fablint.model import ComponentRef, EvidenceRecord, Finding, FollowUp, Note, Placement, State
-from fablint.model.arrays import Codes, Mask
+from fablint.analyse.settings import (
+    FEWEST_INDEPENDENT,
+    FEWEST_VALUES,
+    FOLLOW_UP_PAIRS,
+    HALF,
+    MOST_ISOLATED,
+    POPULATION_SHARE,
+)
+from fablint.model import EvidenceRecord, Finding, FollowUp, Note, Placement, State
+from fablint.model.arrays import Codes
 from fablint.model.component import MOST_LINKS, cause, label_of
-from fablint.model.figures.grouped_values import GroupedValues
 from fablint.model.verdict import Action
 from fablint.text import actions as advise, evidence as seen, notes as noted
 from fablint.topology.routing import Routes
 
-HEALTHY = (Judgement.FINE, Judgement.DESIGN, Judgement.GEOMETRY)
 _DOUBTS = {
     Judgement.ONCE: seen.path_once,
     Judgement.BESIDE: seen.path_beside,
@@ -56,52 +60,6 @@ class PathFindings:
     notes: tuple[Note, ...] = ()
 
 
-@dataclass(frozen=True)
-class _PathView:
-    """One view whose messages crossed paths."""
-
-    judged: ViewResult
-    paths: Paths
-    placement: Placement
-    routes: Routes | None
-    faulty: Codes  # hosts at fault
-    limit: float  # loss in scope
-
-    def populations(self, *, in_scope: bool) -> dict[Path, int]:
-        """Entries of paths in one of two populations that differ by more than the loss in scope, or by less."""
-        loss = self.paths.judgements.loss
-        return {
-            path: entry
-            for path, entry in self.some(Judgement.POPULATION).items()
-            if (abs(relative(float(loss[entry]), self.judged.quantity)) > self.limit) is in_scope
-        }
-
-    def some(self, *judgements: Judgement) -> dict[Path, int]:
-        """Entries of the paths that were judged so, without those that are slow with hosts at fault only."""
-        judgement_of = self.paths.judgements.of
-        entries = {path: entry for path, entry in self.paths.best.items() if judgement_of[entry] in judgements}
-        return {
-            path: entry
-            for path, entry in entries.items()
-            if judgement_of[entry] in HEALTHY or not self._by_hosts[entry]
-        }
-
-    @cached_property
-    def _by_hosts(self) -> Mask:
-        """(k,) entries whose pairs without hosts at fault are as fast as what they are compared with, or are none."""
-        levels, judged = self.paths.levels, self.paths.judgements
-        entries = levels.level.size
-        if not self.faulty.size:
-            return np.zeros(entries, dtype=bool)
-        faulty = np.isin(self.paths.hosts[0], self.faulty) | np.isin(self.paths.hosts[1], self.faulty)
-        others = GroupedValues.of(levels.left[~faulty], levels.entry[~faulty], entries).medians()
-        slow = others - judged.reference > judged.tolerance
-        return np.asarray((np.bincount(levels.entry[faulty], minlength=entries) > 0) & ~slow)
-
-    def component(self, path: Path) -> ComponentRef:
-        return PathKey(*path, directed=not self.paths.levels.bidirectional).component(self.placement)
-
-
 def about_paths(
     views: Sequence[ViewResult], placement: Placement, routes: Routes | None, faulty: Codes, limit: float
 ) -> PathFindings:
@@ -110,9 +68,7 @@ def about_paths(
     `limit`: the loss in scope.
     """
     path_views = [
-        _PathView(judged, judged.paths, placement, routes, faulty, limit)
-        for judged in views
-        if judged.paths is not None
+        PathView(judged, judged.paths, placement, routes, faulty, limit) for judged in views if judged.paths is not None
     ]
     findings = [finding for view in path_views for finding in (*_slow(view), *_doubtful(view), *_modes(view))]
     follow_ups = [follow_up for view in path_views for follow_up in (*_alone(view), *_splitting(view))]
@@ -129,7 +85,7 @@ def about_paths(
 # ------------------------------------------------------------------------------------------------ slow paths
 
 
-def _slow(view: _PathView) -> list[Finding]:
+def _slow(view: PathView) -> list[Finding]:
     """FAULT for what explains the paths that are slower than their kind."""
     slow = view.some(Judgement.SLOW)
     reasons, others = _lone(view, slow)
@@ -150,7 +106,7 @@ def _slow(view: _PathView) -> list[Finding]:
     return findings
 
 
-def _lone(view: _PathView, slow: Mapping[Path, int]) -> tuple[dict[Path, int], dict[Path, int]]:
+def _lone(view: PathView, slow: Mapping[Path, int]) -> tuple[dict[Path, int], dict[Path, int]]:
     """Paths that have nothing to be compared with: those that may be the reason of slow ones, and the others.
 
     With known links, a slow path may cross the link that makes a lone one slow: the lone one has lost as much then.
@@ -164,7 +120,7 @@ def _lone(view: _PathView, slow: Mapping[Path, int]) -> tuple[dict[Path, int], d
     return reasons, {path: entry for path, entry in lone.items() if path not in reasons}
 
 
-def _explained(view: _PathView, slow: set[Path], fine: set[Path]) -> list[Explanation]:
+def _explained(view: PathView, slow: set[Path], fine: set[Path]) -> list[Explanation]:
     bidirectional = view.paths.levels.bidirectional
     best_paths = set(view.paths.best)
     if bidirectional:
@@ -172,16 +128,16 @@ def _explained(view: _PathView, slow: set[Path], fine: set[Path]) -> list[Explan
     if not slow:
         return []
     if view.paths.followed and view.routes is not None:
-        result = over_links(slow, fine, view.placement, view.routes)
-        if view.paths.compared or set().union(*(one.paths for one in result)) >= slow:
-            return result
+        over = over_links(slow, fine, view.placement, view.routes)
+        if view.paths.compared or set().union(*(explanation.paths for explanation in over)) >= slow:
+            return over
     if view.routes is not None and not view.paths.followed:
         return over_candidates(slow, fine, view.placement, view.routes)
     return over_ends(slow, best_paths, view.placement)
 
 
 def _finding(
-    view: _PathView,
+    view: PathView,
     state: State,
     explanation: Explanation,
     entries: Sequence[int],
@@ -210,7 +166,7 @@ def _finding(
     )
 
 
-def _evidence(view: _PathView, entries: Sequence[int]) -> list[EvidenceRecord]:
+def _evidence(view: PathView, entries: Sequence[int]) -> list[EvidenceRecord]:
     """Return how many pairs across the paths are slow, by how much, and when."""
     levels, judged, quantity = view.paths.levels, view.paths.judgements, view.judged.quantity
     pairs = sum(int(levels.pairs[entry]) for entry in entries)
@@ -248,7 +204,7 @@ def _next_step(explanation: Explanation, placement: Placement) -> tuple[Action, 
 # ------------------------------------------------------------------------------------------------ doubtful paths
 
 
-def _doubtful(view: _PathView) -> list[Finding]:
+def _doubtful(view: PathView) -> list[Finding]:
     findings = []
     for judgement in (Judgement.ONCE, Judgement.LONE, Judgement.BESIDE, Judgement.POPULATION):
         is_population = judgement is Judgement.POPULATION
@@ -256,9 +212,8 @@ def _doubtful(view: _PathView) -> list[Finding]:
         if judgement is Judgement.BESIDE and view.paths.followed:
             continue  # how many messages shared each link is known: it is asked for alone, and nothing is doubtful yet
         for explanation in _doubtful_sets(view, populations, judgement):
-            explained = explanation.paths | (
-                both_directions(explanation.paths) if view.paths.levels.bidirectional else set()
-            )
+            back = both_directions(explanation.paths) if view.paths.levels.bidirectional else set()
+            explained = explanation.paths | back
             entries = [populations[path] for path in view.paths.best if path in explained and path in populations]
             if not entries:
                 continue
@@ -277,14 +232,15 @@ def _doubtful(view: _PathView) -> list[Finding]:
     return findings
 
 
-def _doubtful_sets(view: _PathView, doubtful: Mapping[Path, int], judgement: Judgement) -> list[Explanation]:
-    """Return what the paths have in common; most of all paths, slower among other messages, share what is not known."""
-    if judgement is Judgement.BESIDE and len(doubtful) > HALF * len(view.paths.best):
-        return [Explanation(BETWEEN_SWITCHES, frozenset(doubtful))]
-    return _explained(view, set(doubtful), set(view.some(Judgement.FINE)))
+def _doubtful_sets(view: PathView, doubtful: Mapping[Path, int], judgement: Judgement) -> list[Explanation]:
+    """Return what the paths have in common; many paths, slower among other messages, share what is not known."""
+    explanations = _explained(view, set(doubtful), set(view.some(Judgement.FINE)))
+    is_many = len(explanations) > 1 and len(doubtful) > POPULATION_SHARE * len(view.paths.best)
+    together = [Explanation(BETWEEN_SWITCHES, frozenset(doubtful))]
+    return together if is_many and judgement is Judgement.BESIDE else explanations
 
 
-def _open(view: _PathView, entry: int) -> bool:
+def _open(view: PathView, entry: int) -> bool:
     """Tell whether a measurement of its pairs alone would show more."""
     levels = view.paths.levels
     cells = int(np.count_nonzero(levels.entry == entry))
@@ -293,7 +249,7 @@ def _open(view: _PathView, entry: int) -> bool:
     return judgement in (Judgement.BESIDE, Judgement.ONCE) or few
 
 
-def _alone(view: _PathView) -> list[FollowUp]:
+def _alone(view: PathView) -> list[FollowUp]:
     """Pairs of different hosts along each path that measuring alone decides about, the slowest path first."""
     result = view.some(Judgement.BESIDE, Judgement.ONCE, Judgement.LONE)
     loss = view.paths.judgements.loss
@@ -301,18 +257,18 @@ def _alone(view: _PathView) -> list[FollowUp]:
     return [_follow_up(view, path, result[path]) for path in order]
 
 
-def _follow_up(view: _PathView, path: Path, entry: int) -> FollowUp:
+def _follow_up(view: PathView, path: Path, entry: int) -> FollowUp:
     """Each rank at most twice."""
     pairs = np.unique(_rank_pairs(view, np.flatnonzero(view.paths.levels.entry == entry)), axis=0)
     pairs = np.random.default_rng(path).permutation(pairs)
     chosen: list[tuple[int, int]] = []
-    for a, b in pairs.tolist():
-        if sum(a in pair for pair in chosen) < 2 and sum(b in pair for pair in chosen) < 2:
-            chosen.append((a, b))
+    for pair in pairs.tolist():
+        if all(sum(end in other for other in chosen) < 2 for end in pair):
+            chosen.append(pair)
     return FollowUp(view.component(path), np.array(chosen[:FEWEST_VALUES]).reshape(-1, 2))
 
 
-def _rank_pairs(view: _PathView, cells: Codes) -> Codes:
+def _rank_pairs(view: PathView, cells: Codes) -> Codes:
     """(k, 2) sender and receiver of these cells of the levels."""
     return np.stack([ranks[cells] for ranks in view.paths.ranks], axis=1)
 
@@ -320,7 +276,7 @@ def _rank_pairs(view: _PathView, cells: Codes) -> Codes:
 # ------------------------------------------------------------------------------------------------ one of several
 
 
-def _modes(view: _PathView) -> list[Finding]:
+def _modes(view: PathView) -> list[Finding]:
     """Findings of the cables among which one makes some pairs slow."""
     levels = view.paths.levels
     modes = {(int(levels.src[mode.entry]), int(levels.dst[mode.entry])): mode for mode in view.paths.modes}
@@ -340,7 +296,7 @@ def _modes(view: _PathView) -> list[Finding]:
     return [_mode_finding(view, one, group) for one, group in zip(explanations, modes_of_each, strict=True) if group]
 
 
-def _mode_finding(view: _PathView, explanation: Explanation, modes: Sequence[Mode]) -> Finding:
+def _mode_finding(view: PathView, explanation: Explanation, modes: Sequence[Mode]) -> Finding:
     """SUSPECT for the cables among which one makes some pairs slow; CONFOUNDED if load of their time explains them."""
     slow, pairs = sum(mode.slow for mode in modes), sum(mode.pairs for mode in modes)
     loss = relative(float(np.median([mode.loss for mode in modes])), view.judged.quantity)
@@ -362,7 +318,7 @@ def _mode_finding(view: _PathView, explanation: Explanation, modes: Sequence[Mod
     )
 
 
-def _splitting(view: _PathView) -> list[FollowUp]:
+def _splitting(view: PathView) -> list[FollowUp]:
     """Slow pairs and as many others across the same path, in turns."""
     follow_ups = []
     levels = view.paths.levels
@@ -380,7 +336,7 @@ def _splitting(view: _PathView) -> list[FollowUp]:
 # ------------------------------------------------------------------------------------------------ notes
 
 
-def _notes(view: _PathView) -> list[Note]:
+def _notes(view: PathView) -> list[Note]:
     notes = []
     judged = view.paths.judgements
     for result, kind in (

@@ -238,10 +238,10 @@ TEST_CASE("options that a pattern does not know are refused, not ignored") {
 }
 
 TEST_CASE("a kernel runs on the patterns that have the groups it needs, and on no other") {
-    int accepted = 0;
     for (const KernelInfo& kernel : kernels()) {
+        const std::string name = kernel.name;
+        int accepted = 0;
         for (const PatternInfo& pattern : patterns()) {
-            const std::string name = kernel.name;
             const std::string kind = pattern.name;
             const bool served = kind == "clients-servers" && (name == "rpc_put" || name == "rpc_get");
             const bool of_all_ranks = kernel.collective() || name == "gpu_loopback";
@@ -254,8 +254,8 @@ TEST_CASE("a kernel runs on the patterns that have the groups it needs, and on n
             CHECK(message.substr(0, right ? std::string::npos : refused.size()) == (right ? "accepted" : refused));
             accepted += right ? 1 : 0;
         }
+        CHECK_MESSAGE(accepted > 0, name);
     }
-    CHECK(accepted == 20 * 7 + 28 + 3 + 2);
 }
 
 TEST_CASE("sizes without meaning are refused") {

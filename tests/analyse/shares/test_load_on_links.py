@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
-from fabric_cases import findings
+from fabric_cases import findings, rounds_of
 
 from fablint.analyse import diagnose
 from fablint.model import Placement, Run, State
-from fablint.simulate import Fabric, Fault, SimulatedFabric, SimulatedRow, fat_tree
+from fablint.simulate import Fabric, Fault, Noise, SimulatedFabric, SimulatedRow, fat_tree
 from finding_cases import ref
 
 Floats = npt.NDArray[np.float64]
@@ -115,3 +116,18 @@ def test_streams_that_collide_on_most_paths_are_one_finding(routing: str) -> Non
     rows = (run.rows[0], replace(stream, arrays={**stream.arrays, "time_median": time.astype(np.float32)}))
     doubtful = findings(diagnose(replace(run, rows=rows), tree.topology).verdict.findings, State.FAULT, State.SUSPECT)
     assert [finding.name for finding in doubtful] == ["paths between switches"]
+
+
+@pytest.mark.parametrize(("routing", "remedy"), [("ecmp", "measure_pairs_serially"), ("d-mod-k", "measure_longer")])
+def test_what_colliding_streams_may_hide_is_measured_one_pair_at_a_time(
+    routing: str, remedy: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More measurements of the same kind scatter as much; where links are known, only the noise hides a loss."""
+    # A simulated fabric cannot be measured again: its findings have no such step.
+    monkeypatch.setattr(sys.modules[diagnose.__module__], "with_possible_steps", lambda finding, *_, **__: finding)
+    tree = fat_tree(8, 2, routing)
+    noise = Noise() if routing == "ecmp" else Noise(scale=0.3)
+    run = SimulatedFabric(tree, (), noise, seed=3, contention=True).measure(rounds_of(tree), AT_ONCE)
+    hidden = findings(diagnose(run, tree.topology).verdict.findings, State.NOT_JUDGED)
+    steps = {step.kind for finding in hidden if finding.component == "host" for step in finding.next_step}
+    assert remedy in steps

@@ -49,6 +49,7 @@ class ViewResult(SearchResult):
     row: str
     quantity: Quantity  # quantity for the report
     one_way: bool  # whether this view shows the direction
+    share_links: bool  # whether messages of several pairs filled links at the same time
     isolates: bool  # whether it has follow-up measurements, one pair at a time
     hubs: Codes  # hub ranks of a star; a star is evidence against its leaves, but not for the health of a host
     size: int
@@ -123,6 +124,7 @@ def judge_view(view: View, shared_paths: SharedPaths | None = None, *, declared:
         row=flows.observations.row,
         quantity=flows.row.quantity,
         one_way=flows.one_way,
+        share_links=flows.share_links,
         isolates=flows.isolates,
         hubs=flows.hubs,
         size=flows.observations.size,

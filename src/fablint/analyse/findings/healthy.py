@@ -9,6 +9,7 @@ import numpy as np
 
 from fablint.analyse.explain.view import ViewResult
 from fablint.analyse.findings.detection_text import relative
+from fablint.analyse.null_model.loads import UNCERTAIN
 from fablint.analyse.settings import SMALLEST_SHARED, Settings
 from fablint.model import ComponentKind, ComponentRef, EvidenceRecord, Finding, Note, Placement, State
 from fablint.model.arrays import Codes, Floats, Mask
@@ -225,10 +226,17 @@ def hidden_losses(
                     bound=largest, quantity=quantity, limit=settings.loss_in_scope, adaptive=adaptive or None
                 )
                 rows = list(dict.fromkeys(view.row for view in informative))
-                remedy = advise.measure_shortest() if adaptive else advise.measure_longer()
-                findings.append(not_judged(named, rows, reason, remedy))
+                findings.append(not_judged(named, rows, reason, _narrower(informative, routes, component)))
                 kept &= ~hides
     return findings, kept_hosts, kept_links
+
+
+def _narrower(views: Sequence[ViewResult], routes: Routes | None, component: ComponentKind) -> tuple[Action, ...]:
+    """Return what would narrow the bound of a component in views of one quantity."""
+    kind = routes.routing.kind if routes is not None else ""
+    if kind in UNCERTAIN and any(view.share_links for view in views):
+        return advise.measure_pairs_serially()  # streams that collide scatter, however long they are measured
+    return advise.measure_shortest() if component == "link" and kind == "adaptive" else advise.measure_longer()
 
 
 def unseen_switches(

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from fablint.analyse.observations.measurements import RepeatedCells, TimesTaken, allocations_of, repeats_of
-from fablint.analyse.settings import Settings
+from fablint.analyse.settings import SMALLEST_SHARED, Settings
 from fablint.model import SCOPES, Note, Observations, Placement, Row, Run
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
@@ -60,6 +60,13 @@ class Flows:
     def isolates(self) -> bool:
         """True if these are measurements that earlier results chose, one pair at a time."""
         return self.row.purpose in CHOSEN_BY_RESULTS and self.row.facts.schedule.order == "serial"
+
+    @property
+    def share_links(self) -> bool:
+        """True if these are messages that fill a link, of several pairs at the same time."""
+        if self.observations.size < SMALLEST_SHARED:
+            return False
+        return bool(self.concurrent.any()) if self.concurrent.size else self.row.facts.schedule.order == "parallel"
 
     def alone(self, cells: Cells) -> Mask:
         """Return a (k,) mask of cells that no other pair of the row could delay."""

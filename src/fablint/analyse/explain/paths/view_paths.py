@@ -13,6 +13,7 @@ from fablint.analyse.explain.paths.judgement import Judgement, Measure, PathJudg
 from fablint.analyse.explain.paths.path_modes import Mode, declared_routes_explain, find_modes
 from fablint.analyse.explain.paths.slow_paths import DECLARED, ON_A_SWITCH, judge_paths
 from fablint.analyse.null_model.geometry import are_lengths_unknown
+from fablint.analyse.null_model.loads import UNCERTAIN
 from fablint.analyse.null_model.path_levels import PathLevels, fit_path_levels
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
@@ -23,7 +24,6 @@ from fablint.model.arrays import Codes, Floats, Ints, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.topology.routing import Routes
 
-UNFOLLOWED = frozenset({"ecmp", "adaptive"})  # routings in which the cables of a message are unknown
 Entries = dict[tuple[int, int], int]  # entry of each ordered pair of switches; of round trips unordered
 
 
@@ -123,7 +123,7 @@ def paths_of(
     _exonerate_fastest(judgements, pairs)
     to = pairs.destination(levels.cells)
     hosts = (placement.host[levels.cells[0]].astype(np.int64), placement.host[to].astype(np.int64))
-    followed = routes is not None and len(routes.ends) > 0 and routes.routing.kind not in UNFOLLOWED
+    followed = routes is not None and len(routes.ends) > 0 and routes.routing.kind not in UNCERTAIN
     # The search explains most slow pairs over compared links: the rest must be gross, and not most of a path.
     most, least = (HALF, settings.log_loss_in_scope) if compared else (np.inf, -np.inf)
 

@@ -17,7 +17,7 @@ from fablint.analyse.observations.pair_matrix import unordered
 from fablint.analyse.observations.robust_stats import robust_sd
 from fablint.analyse.observations.samples import Flows
 from fablint.analyse.observations.time_correlation import TimedMeasurements
-from fablint.analyse.settings import FAR, FEWEST_POOL, OWN_POOL, SMALLEST_SHARED, Settings
+from fablint.analyse.settings import FAR, FEWEST_POOL, OWN_POOL, Settings
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Floats, Mask, Values
 from fablint.model.figures.distinct_codes import distinct_codes
@@ -175,16 +175,14 @@ def isolated_cells(flows: Flows, effects: Effects) -> Mask | None:
     and a message between two planes takes another NIC of its host.
     """
     placement, routes = effects.classes.placement, effects.message_paths.routes
-    if flows.observations.size < SMALLEST_SHARED:
-        return None
-    at_once = flows.concurrent if flows.concurrent.size else np.array([flows.row.facts.schedule.order == "parallel"])
-    if not at_once.any():
+    if not flows.share_links:
         return None
     has_paths = routes is not None and routes.routing.kind not in UNCERTAIN and bool((placement.switch >= 0).all())
     is_known = has_paths and (placement.ranks == len(placement.hosts) or _are_nics_known(effects))
     if is_known and effects.classes.unshared(effects.class_log_time, effects.link_tolerance) is None:
         return None
-    return np.broadcast_to(~at_once[None, :], flows.observations.sent.shape)
+    alone = ~flows.concurrent[None, :] if flows.concurrent.size else np.zeros((1, 1), dtype=bool)
+    return np.broadcast_to(alone, flows.observations.sent.shape)
 
 
 def _are_nics_known(effects: Effects) -> bool:

@@ -64,9 +64,8 @@ class Flows:
     @property
     def share_links(self) -> bool:
         """True if these are messages that fill a link, of several pairs at the same time."""
-        if self.observations.size < SMALLEST_SHARED:
-            return False
-        return bool(self.concurrent.any()) if self.concurrent.size else self.row.facts.schedule.order == "parallel"
+        at_once = self.concurrent.any() if self.concurrent.size else self.row.facts.schedule.order == "parallel"
+        return self.observations.size >= SMALLEST_SHARED and bool(at_once)
 
     def alone(self, cells: Cells) -> Mask:
         """Return a (k,) mask of cells that no other pair of the row could delay."""

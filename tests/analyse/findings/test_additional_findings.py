@@ -92,6 +92,22 @@ def test_what_the_measurement_is_sure_of_stays() -> None:
     assert after.findings == (measured, known)
 
 
+@pytest.mark.parametrize(("measured", "other"), [("host", "nic"), ("host", "cable"), ("nic", "cable"), ("nic", "nic")])
+def test_a_suspect_in_series_with_a_fault_is_evidence_of_the_fault(
+    measured: ComponentKind, other: ComponentKind
+) -> None:
+    slow = finding(State.FAULT, "h05", measured, evidence="sends at half the rate")
+    losing = finding(State.SUSPECT, "h05", other, evidence="11 of 288 pings lost")
+    (fault,) = with_additional(diagnosis("fault", slow), [losing]).verdict.findings
+    assert (fault.component, fault.evidence) == (measured, (*slow.evidence, *losing.evidence))
+
+
+def test_a_suspect_of_another_host_or_nic_stays_beside_a_fault() -> None:
+    slow = finding(State.FAULT, "h05/mlx5_0", "nic", evidence="sends at half the rate")
+    others = [finding(State.SUSPECT, name, "nic", evidence="pings lost") for name in ("h05/mlx5_1", "h06/mlx5_0")]
+    assert with_additional(diagnosis("fault", slow), others).verdict.findings == (slow, *others)
+
+
 def test_coverage_and_notes_are_those_of_the_measurement() -> None:
     before = diagnosis("pass")
     after = with_additional(before, [finding(State.FAULT)])

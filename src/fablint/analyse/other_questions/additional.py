@@ -18,7 +18,8 @@ def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], earlier: 
     """Return the diagnosis with additional findings, which its verdict counts.
 
     An additional finding about a host, its NIC or its cable replaces the finding of the measurement that the host
-    failed. Hosts that stalled only with a faulty partner, or only across reported routes, are not reported.
+    failed. Hosts that stalled only with a faulty partner, or only across reported routes, are not reported. A suspect
+    NIC or cable in series with a FAULT of the measurement is evidence of this FAULT, and no finding.
 
     Parameters
     ----------
@@ -63,7 +64,24 @@ def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], earlier: 
             or _has_failed_across(routes, finding)
         )
     ]
-    return replace(diagnosis, verdict=amended(verdict, [*findings, *kept]))
+    faults = [finding for finding in kept if finding.state is State.FAULT]
+    separate = [finding for finding in findings if not any(_is_of_fault(finding, fault) for fault in faults)]
+    joined = [_with_evidence(finding, findings) if finding in faults else finding for finding in kept]
+    return replace(diagnosis, verdict=amended(verdict, [*separate, *joined]))
+
+
+def _is_of_fault(finding: Finding, fault: Finding) -> bool:
+    """Tell whether a suspect NIC or cable is that of a FAULT, or in series with it at the same host."""
+    if finding.state is not State.SUSPECT or finding.component not in ("nic", "cable"):
+        return False
+    is_in_series = fault.component in _AT_A_HOST and fault.component != finding.component
+    return finding.components == fault.components or (is_in_series and finding.hosts == fault.hosts)
+
+
+def _with_evidence(fault: Finding, findings: Sequence[Finding]) -> Finding:
+    """Return a FAULT with the evidence of the suspects that are about it."""
+    evidence = tuple(record for finding in findings if _is_of_fault(finding, fault) for record in finding.evidence)
+    return fault.model_copy(update={"evidence": (*fault.evidence, *evidence)}) if evidence else fault
 
 
 def _is_explained(finding: Finding, faulty: Set[str], suspect: Set[str]) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from discovery_help import SAMPLES, facts, sample
 
@@ -211,3 +213,25 @@ def test_a_switchs_own_computing_part_is_no_host() -> None:
 def test_forwarding_entries_bear_the_switchs_guid() -> None:
     parsed = facts("fattree16-good/dump_fts.txt")
     assert Forward("guid-0002c90300a00040", "node001", "21") in parsed.forwards
+
+
+def lldp_neighbour(port: str, name: str, its_port: str, capabilities: list[str]) -> dict[str, object]:
+    enabled = [{"type": capability, "enabled": True} for capability in capabilities]
+    chassis = {"id": [{"type": "mac", "value": "aa:bb:cc:00:00:01"}], "name": [{"value": name}], "capability": enabled}
+    description = {"id": [{"type": "mac", "value": "aa:bb:cc:00:00:02"}], "descr": [{"value": its_port}]}
+    return {"name": port, "via": "LLDP", "chassis": [chassis], "port": [description]}
+
+
+@pytest.mark.parametrize("device", ["n1", "leaf1"])
+@pytest.mark.parametrize("its_port", ["ens2f0np0", "enp65s0f1", "eno1", "hsn1"])
+@pytest.mark.parametrize("capabilities", [["Station"], ["Bridge", "Router"], []], ids=["station", "docker", "none"])
+def test_a_neighbour_whose_port_is_a_nic_is_a_host(capabilities: list[str], its_port: str, device: str) -> None:
+    """A host with a bridge for its containers announces Bridge, another agent nothing."""
+    is_host = device == "n1"
+    leaf = lldp_neighbour("ens1f0np0" if is_host else "Ethernet9", "leaf9", "Ethernet1", ["Bridge"])
+    neighbour = lldp_neighbour("ens2f0np0" if is_host else "Ethernet2", "n9", its_port, capabilities)
+    text = json.dumps({"lldp": [{"interface": [leaf, neighbour]}]})
+    parsed = read_saved(SavedOutput("x.json", text, device))[1]
+    assert "n9" not in {switch.name for switch in parsed.switches}
+    assert "n9" not in {attachment.switch for attachment in parsed.attachments}
+    assert is_host or "n9" in parsed.stations

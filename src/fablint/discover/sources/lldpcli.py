@@ -17,7 +17,8 @@ from fablint.snapshot.parsers.lldp import Neighbour, local_name, neighbours
 from fablint.text import actions as advise, evidence as seen
 
 _MANAGEMENT = re.compile(r"(eth0|(mgmt|oob|vme|fxp|em|me|ma)-?\d*|mgmteth.*|management[\d/]*)", re.IGNORECASE)
-_NIC = re.compile(r"(hsn|ib|eth)\d+|en[opsx]\w+|mgmt\d+")
+_NIC_OF_HOST = re.compile(r"hsn\d+|en[opsx]\w+")  # no switch has ports of these names
+_NIC = re.compile(rf"{_NIC_OF_HOST.pattern}|(ib|eth|mgmt)\d+")
 
 
 class Lldpcli:
@@ -53,7 +54,7 @@ def _wires(device: str, neighbours: list[Neighbour]) -> Facts:
     if all(_NIC.fullmatch(neighbour.port) for neighbour in neighbours):
         return of_host(device, neighbours)
     single, findings = _one_per_port(device, [end for end in neighbours if not _is_managed(end)])
-    stations = frozenset(neighbour.name for neighbour in single if neighbour.bridge is False)
+    stations = frozenset(neighbour.name for neighbour in single if _is_host(neighbour))
     return Facts(
         wires=tuple(Wire(device, end.name, Origin.LLDP, end.port, end.its_port) for end in single),
         switches=tuple(_switches(single)),
@@ -68,10 +69,15 @@ def _is_managed(neighbour: Neighbour) -> bool:
     return neighbour.nic_agent or any(map(_MANAGEMENT.fullmatch, ports))
 
 
+def _is_host(neighbour: Neighbour) -> bool:
+    """Return whether a neighbour is a host: a host with bridges for containers says that it is a bridge."""
+    return neighbour.bridge is False or _NIC_OF_HOST.fullmatch(neighbour.its_port) is not None
+
+
 def of_host(host: str, neighbours: list[Neighbour]) -> Facts:
     """Return the attachments of a host's NICs to the neighbours `neighbours` on them."""
     single, findings = _one_per_port(host, [end for end in neighbours if not end.nic_agent])
-    places = [neighbour for neighbour in single if neighbour.bridge is not False]
+    places = [neighbour for neighbour in single if not _is_host(neighbour)]
     return Facts(
         attachments=tuple(
             Attachment(host, switch_name(end.name), Origin.LLDP, end.port, end.its_port, end.address) for end in places
@@ -111,7 +117,7 @@ def _one_per_port(device: str, neighbours: list[Neighbour]) -> tuple[list[Neighb
 def _switches(neighbours: list[Neighbour]) -> Iterator[SwitchFact]:
     """Yield the switches among neighbours; an algorithmic address contains the group and number of the switch."""
     for neighbour in neighbours:
-        if neighbour.bridge is False:
+        if _is_host(neighbour):
             continue
         place = ama.decode(neighbour.address)
         if place and neighbour.address[3:5] == "fe":

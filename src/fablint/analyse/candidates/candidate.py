@@ -106,7 +106,7 @@ class CandidateBuilder:
         chosen
             (candidates,) mask of those to return; None: all.
         """
-        key = distinct_values(np.concatenate([*self._keys(pairs, chosen)]))
+        key = distinct_values(np.concatenate(list(self._keys(pairs, chosen))))
         code, pair = key // pairs, key % pairs
         count = np.bincount(code, minlength=self.size)
         random = np.random.default_rng(1).random(pairs)

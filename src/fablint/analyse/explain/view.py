@@ -109,8 +109,7 @@ def judge_view(view: View, shared_paths: SharedPaths | None = None, *, declared:
         pairs, lambda cells: classes.of_cells(pairs, cells), flows.allocations, settings.tolerance
     )
     subtract_allocation_levels(pairs, levels)
-    measured_paths = (flows, pairs, placement, message_paths)
-    paths = paths_of(*measured_paths, settings, views=view.views, load=classes.load) if declared else None
+    paths = paths_of(flows, pairs, classes, message_paths, settings, views=view.views) if declared else None
     partners = count_nic_partners(pairs, placement, settings, scarcer=view.sides is not Sides.TOGETHER)
     effects = _fit_model(view, subtract_paths(pairs, paths, placement), message_paths, classes)
     component_types = _comparable_types(view, effects)

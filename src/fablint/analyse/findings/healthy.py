@@ -226,17 +226,16 @@ def hidden_losses(
                     bound=largest, quantity=quantity, limit=settings.loss_in_scope, adaptive=adaptive or None
                 )
                 rows = list(dict.fromkeys(view.row for view in informative))
-                findings.append(not_judged(named, rows, reason, _narrower(informative, routes, component)))
+                findings.append(not_judged(named, rows, reason, _narrower(informative, routes, adaptive=adaptive)))
                 kept &= ~hides
     return findings, kept_hosts, kept_links
 
 
-def _narrower(views: Sequence[ViewResult], routes: Routes | None, component: ComponentKind) -> tuple[Action, ...]:
-    """Return what would narrow the bound of a component in views of one quantity."""
-    kind = routes.routing.kind if routes is not None else ""
-    if kind in UNCERTAIN and any(view.share_links for view in views):
+def _narrower(views: Sequence[ViewResult], routes: Routes | None, *, adaptive: bool) -> tuple[Action, ...]:
+    """Return what would narrow a bound in views of one quantity; `adaptive`: that of a link with adaptive routing."""
+    if routes is not None and routes.routing.kind in UNCERTAIN and any(view.share_links for view in views):
         return advise.measure_pairs_serially()  # streams that collide scatter, however long they are measured
-    return advise.measure_shortest() if component == "link" and kind == "adaptive" else advise.measure_longer()
+    return advise.measure_shortest() if adaptive else advise.measure_longer()
 
 
 def unseen_switches(

@@ -72,7 +72,7 @@ class _HostCells:
     pair: Codes  # (c,) pair of hosts
     hosts: Codes  # (c, 2)
     shared: Mask
-    load: Codes  # (c,) flows that may have shared a cable with it, 0 without effect
+    load: Codes  # (c,) step of load, or flows that may have shared a cable with it; 0 without effect
     receivers: int  # ends from this number on receive; of round trips there are none
 
 

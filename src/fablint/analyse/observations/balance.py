@@ -119,13 +119,13 @@ def balanced_cells(
     row, column = np.nonzero(measured & is_often[numbers.number])
     pair = numbers.number[row, column]
     is_first: Codes = (numbers.sender[row] == numbers.hosts[pair, 0]).astype(np.int64)
-    sides = {"both": allowed.min(axis=0)[pair], "sender": allowed[1 - is_first, pair]}
-    sides["receiver"] = allowed[is_first, pair]
+    side = {"sender": 1 - is_first, "receiver": is_first}.get(end)
+    allowed_of_pair = allowed.min(axis=0)[pair] if side is None else allowed[side, pair]
     _, of_key, count = distinct_codes(2 * pair.astype(np.int64) + is_first)
     order = np.lexsort((pairs.value[row, column], of_key))
     place = np.arange(order.size) - (np.cumsum(count) - count)[of_key[order]]
     each = count[of_key[order]]
-    allowed_here = -(-each * sides[end][order] // times[pair[order]])
+    allowed_here = -(-each * allowed_of_pair[order] // times[pair[order]])
     counts = ((place + 1) * allowed_here + each // 2) // each > (place * allowed_here + each // 2) // each
     dropped = order[~counts]
     chosen = np.ones(pairs.value.shape, dtype=bool) if mask is None else mask.copy()

@@ -64,24 +64,23 @@ def with_additional(diagnosis: Diagnosis, findings: Sequence[Finding], earlier: 
             or _has_failed_across(routes, finding)
         )
     ]
-    faults = [finding for finding in kept if finding.state is State.FAULT]
-    separate = [finding for finding in findings if not any(_is_of_fault(finding, fault) for fault in faults)]
-    joined = [_with_evidence(finding, findings) if finding in faults else finding for finding in kept]
+    separate = [finding for finding in findings if not any(_is_of_fault(finding, measured) for measured in kept)]
+    joined = [_with_evidence(measured, findings) for measured in kept]
     return replace(diagnosis, verdict=amended(verdict, [*separate, *joined]))
 
 
-def _is_of_fault(finding: Finding, fault: Finding) -> bool:
-    """Tell whether a suspect NIC or cable is that of a FAULT, or in series with it at the same host."""
-    if finding.state is not State.SUSPECT or finding.component not in ("nic", "cable"):
+def _is_of_fault(finding: Finding, measured: Finding) -> bool:
+    """Tell whether a suspect NIC or cable is that of a measured FAULT, or in series with it at the same host."""
+    if (finding.state, measured.state) != (State.SUSPECT, State.FAULT) or finding.component not in ("nic", "cable"):
         return False
-    is_in_series = fault.component in _AT_A_HOST and fault.component != finding.component
-    return finding.components == fault.components or (is_in_series and finding.hosts == fault.hosts)
+    is_in_series = measured.component in _AT_A_HOST and measured.component != finding.component
+    return finding.components == measured.components or (is_in_series and finding.hosts == measured.hosts)
 
 
-def _with_evidence(fault: Finding, findings: Sequence[Finding]) -> Finding:
-    """Return a FAULT with the evidence of the suspects that are about it."""
-    evidence = tuple(record for finding in findings if _is_of_fault(finding, fault) for record in finding.evidence)
-    return fault.model_copy(update={"evidence": (*fault.evidence, *evidence)}) if evidence else fault
+def _with_evidence(measured: Finding, findings: Sequence[Finding]) -> Finding:
+    """Return a finding with the evidence of the suspects that are about it."""
+    evidence = tuple(record for finding in findings if _is_of_fault(finding, measured) for record in finding.evidence)
+    return measured.model_copy(update={"evidence": (*measured.evidence, *evidence)}) if evidence else measured
 
 
 def _is_explained(finding: Finding, faulty: Set[str], suspect: Set[str]) -> bool:

@@ -12,6 +12,7 @@ from scipy.special import ndtri
 from fablint.analyse.explain.paths.judgement import Judgement, Measure, PathJudgements, Reference
 from fablint.analyse.explain.paths.path_modes import Mode, declared_routes_explain, find_modes
 from fablint.analyse.explain.paths.slow_paths import DECLARED, ON_A_SWITCH, judge_paths
+from fablint.analyse.null_model.comparison_groups import Classes
 from fablint.analyse.null_model.geometry import are_lengths_unknown
 from fablint.analyse.null_model.loads import UNCERTAIN
 from fablint.analyse.null_model.path_levels import PathLevels, fit_path_levels
@@ -20,7 +21,7 @@ from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.observations.samples import Flows
 from fablint.analyse.settings import CONFIDENCE, FEWEST_PEERS, HALF, Settings
 from fablint.model import ComponentRef, Placement
-from fablint.model.arrays import Codes, Floats, Ints, Mask
+from fablint.model.arrays import Codes, Floats, Mask
 from fablint.model.figures.grouped_values import GroupedValues
 from fablint.topology.routing import Routes
 
@@ -79,12 +80,11 @@ class Paths:
 def paths_of(
     flows: Flows,
     pairs: Pairs,
-    placement: Placement,
+    classes: Classes,
     message_paths: MessagePaths,
     settings: Settings,
     *,
     views: int,
-    load: Ints | None = None,
 ) -> Paths | None:
     """Return the paths of a view; None if no message crossed one.
 
@@ -94,18 +94,17 @@ def paths_of(
         The view.
     pairs
         Log times.
-    placement
-        Switches and groups of the ranks.
+    classes
+        Switches and groups of the ranks, and the load of the cells.
     message_paths
         Paths of the pairs, and the links that messages cross.
     settings
         Tolerances and error probabilities.
     views
         Number of views of the run, which share the error probability.
-    load
-        (n, m) step of load of each cell; None: unknown.
     """
-    levels = fit_path_levels(flows, pairs, placement, settings.tolerance, load)
+    placement = classes.placement
+    levels = fit_path_levels(flows, pairs, placement, settings.tolerance, classes.load)
     if levels is None:
         return None
     size, routes = len(placement.switches), message_paths.routes

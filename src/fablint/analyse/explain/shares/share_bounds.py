@@ -29,10 +29,8 @@ def share_bounds(measured: SlowMeasurements | None, effects: Effects, settings: 
     pairs = measured.pairs
     weight = (pairs.weight / np.bincount(pairs.of_cell))[pairs.of_cell]
     of_ends = placement.host[measured.ends].astype(np.int64).T.ravel()
-    source, target = measured.ends.T
-    crossed = [paths.segments[paths.between(source, target)]]
-    crossed += [] if measured.one_way else [paths.segments[paths.between(target, source)]]
-    segments = np.concatenate(crossed, axis=1)
+    crossed = paths.of_messages(effects.residual, measured.cells, bidirectional=not measured.one_way)
+    segments = np.concatenate([paths.segments[path] for path in crossed], axis=1)
     number, hop = np.nonzero((segments >= 0) & (segments < links))
     slow = np.ones_like(measured.slow) if measured.together else measured.slow  # single measurements are not known
     return ShareBounds(

@@ -84,6 +84,23 @@ class Excess(NamedTuple):
         return max((one.growth for one in self.grown.values()), default=0)
 
 
+def any_excess(most: int | None = None) -> Callable[[Check, Host, CountedPart, Excess], Result]:
+    """Return the judgement for `growth` by which each counter above its limit is a failure of the component.
+
+    Parameters
+    ----------
+    most
+        Largest number of counters that a failure names; None: all.
+    """
+
+    def judged(check: Check, host: Host, part: CountedPart, excess: Excess) -> Result:
+        if words := excess.words():
+            return check.failure(host.name, part.target, ", ".join(words[:most]), excess.most, 0)
+        return check.ok(host.name, part.target)
+
+    return judged
+
+
 def excess(host: Host, path: str, limit: Limit) -> Delta | None:
     """Return growth above a limit: within the window of the snapshot, or the fastest since a stored reading."""
     if host.before is None and not host.has_moved(path):  # most counters

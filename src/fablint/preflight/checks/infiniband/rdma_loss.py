@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from fablint.model.preflight_results import Result
 from fablint.preflight.check import Check
 from fablint.preflight.host import INFINIBAND, Host
 from fablint.preflight.judges import growth
-from fablint.preflight.judges.growth import CountedPart, Excess, Limit
+from fablint.preflight.judges.growth import CountedPart, Limit, any_excess
 
 _LOSS = Limit(1, 10)
 _RETRIES = Limit(10, 100)  # of protocols that retry by design, and of requests that a job without errors can cause
@@ -76,12 +75,6 @@ def _counted_part(host: Host, target: str, folder: str) -> Iterator[CountedPart]
             yield part
 
 
-def _judged(check: Check, host: Host, part: CountedPart, excess: Excess) -> Result:
-    if words := excess.words():
-        return check.failure(host.name, part.target, ", ".join(words), excess.most, 0)
-    return check.ok(host.name, part.target)
-
-
 IB_LOSS = Check(
     id="ib.roce.loss",
     what="packets that were lost, damaged or retransmitted, and requests that timed out or failed",
@@ -95,5 +88,5 @@ IB_LOSS = Check(
         "RoCE: check PFC, ECN and buffers along the path; InfiniBand: check link errors; receivers that were not ready "
         "(rnr): the program posts too few buffers"
     ),
-    judge=growth(_LIMITS, _counted_parts, _judged, "no RDMA device with these counters"),
+    judge=growth(_LIMITS, _counted_parts, any_excess(), "no RDMA device with these counters"),
 )

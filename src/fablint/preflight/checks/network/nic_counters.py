@@ -60,13 +60,11 @@ def _compared(check: Check, nic: str, of_hosts: Sequence[tuple[Host, _Counted]])
                 for name, total in item.totals.items()
                 if total >= max(_TIMES * max(usual[name], 1), _A_DAY * max(days, 1))
             ]
-        else:
+        elif item.host.uptime_s is not None:
             messages += [
                 f"{name} {total:,} since boot, {total / max(days, 1):,.0f} per day"
                 for name, total in item.totals.items()
-                if item.host.uptime_s is not None
-                and (is_damage(name) or is_timeout(name))
-                and total >= _TIMES * _A_DAY * max(days, 1)
+                if (is_damage(name) or is_timeout(name)) and total >= _TIMES * _A_DAY * max(days, 1)
             ]
         if messages:
             yield check.failure(item.host.name, nic, "; ".join(messages[:3]), len(messages), 0)

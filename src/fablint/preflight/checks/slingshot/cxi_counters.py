@@ -8,7 +8,7 @@ from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.check import Check, Judge
 from fablint.preflight.host import CXI, Host
 from fablint.preflight.judges import growth, limit
-from fablint.preflight.judges.growth import CountedPart, Excess, Limit
+from fablint.preflight.judges.growth import CountedPart, Limit, any_excess
 from fablint.preflight.judges.outputs import NO_SLINGSHOT_NIC
 from fablint.snapshot.counter_deltas import Delta
 from fablint.snapshot.counter_widths import CODE_WORD_BITS
@@ -185,12 +185,6 @@ def _cxi_errors(host: Host) -> Iterable[CountedPart]:
         yield part._replace(why_not=missing if device in host.cxi_up else "the link is not up")
 
 
-def _judged_cxi_errors(check: Check, host: Host, part: CountedPart, excess: Excess) -> Result:
-    if words := excess.words():
-        return check.failure(host.name, part.target, ", ".join(words[:3]), excess.most, 0)
-    return check.ok(host.name, part.target)
-
-
 CXI_ERRORS = Check(
     id="cxi.errors",
     what="bad, poisoned and discarded packets",
@@ -205,7 +199,7 @@ CXI_ERRORS = Check(
     judge=growth(
         _ERROR_LIMITS,
         _cxi_errors,
-        _judged_cxi_errors,
+        any_excess(most=3),
         NO_SLINGSHOT_NIC,
     ),
 )

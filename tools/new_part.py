@@ -132,7 +132,8 @@ def new_importer(name: str) -> None:
     write(Path(f"tests/fixtures/{name}/{name}-1.0.txt"), template("importer_output.txt", words))
     write(Path(f"tests/fixtures/{name}/README.md"), template("importer_readme.md.txt", words))
     write(Path(f"tests/store/importing/test_{name}.py"), template("importer_test.py.txt", words))
-    change(FORMATS, "    run_csv,\n)\n", f"    run_csv,\n    {name},\n)\n")
+    imports_end = ",\n)\nfrom fablint.store.importing.cells import"
+    change(FORMATS, imports_end, f",\n    {name}{imports_end}")
     mark = '    Format("CSV", '
     change(FORMATS, mark, f'    Format("{name}", _has_mark({name}.MARK), {name}.read_{name}),\n{mark}')
     row = f"| {name} | 1.0: a table of pairs | in the file | `latency` | as printed | - |\n"

@@ -36,7 +36,7 @@ def discover(session: Session, output: Path | None, kind: str | None, **options:
 
     Every host reports its NICs and their LLDP neighbours once, through the scheduler or ssh. On this machine Slurm, PBS
     and InfiniBand's ibnetdiscover and dump_fts are queried. --from reads saved output: lldpcli and lldptool,
-    topology.conf and topology.yaml of Slurm, pbsnodes, ibnetdiscover, iblinkinfo, dump_fts, Slingshot's
+    topology.conf and topology.yaml of Slurm, pbsnodes, ibnetdiscover, ibdiagnet, iblinkinfo, dump_fts, Slingshot's
     fabric_template.json and the tables of its topology tool. Sources that contradict each other are findings, and so
     are NICs with the address of another port (Slingshot), cables below the rate of comparable ones, and hosts that do
     not answer. Settings of NICs are checked by `fablint preflight`.

@@ -147,6 +147,7 @@ replace_down_cable = General("""reseat or replace the cable; `show-flaps` of the
     is down""")
 discover_again = General("""run discovery again after two minutes, since LLDP keeps old neighbours so long; then
     check the cable""")
+correct_guid = General("correct the GUID of the adapter that was flashed with the image of another")
 resolve_contradiction = General("""determine which source is right and correct the other, or pass a topology file to
     --from""")
 report_switches = General("start lldpd on these hosts, or pass a topology file to --from")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fablint.discover.facts import Facts
 from fablint.discover.sources.dump_fts import DumpFts
+from fablint.discover.sources.ibdiagnet import IbDiagnetDatabase, IbDiagnetList, IbDiagnetTables
 from fablint.discover.sources.iblinkinfo import IbLinkInfo
 from fablint.discover.sources.ibnetdiscover import IbNetDiscover, IbNetPorts
 from fablint.discover.sources.lldpcli import Lldpcli
@@ -23,6 +24,9 @@ SOURCES: tuple[Source, ...] = (
     IbNetDiscover(),
     IbNetPorts(),
     IbLinkInfo(),
+    IbDiagnetList(),
+    IbDiagnetTables(),
+    IbDiagnetDatabase(),
     DumpFts(),
     SttSwitches(),
     SttFabric(),

@@ -11,6 +11,7 @@ from fablint.discover.sources.infiniband_cables import facts_of
 from fablint.discover.sources.source import SavedOutput
 from fablint.snapshot.parsers.infiniband_tools import Port, PortPair, rate_of
 
+_SWITCH, _ROUTERS = "switch", ("router", "rt")
 _HEAD = re.compile(r"^(CA|Switch|Router|RT):?\s+(?:0x([0-9a-f]+)\s+)?(.*?):?\s*$", re.IGNORECASE)
 _STATE = r"==\(\s*(\d+X)\s+([\d.]+)\s+Gbps\s+Active/\s*LinkUp\s*\)==>"
 _BLOCK = re.compile(rf'^\s+(?:0x([0-9a-f]+)\s+)?(\d+)\s+(\d+)\[.*?\]\s+{_STATE}\s+(\d+)\s+(\d+)\[.*?\]\s+"(.*?)"', re.I)
@@ -46,20 +47,20 @@ def _lines(text: str) -> Iterator[PortPair]:
 
 def _blocks(text: str) -> Iterator[PortPair]:
     """Parse output with a heading per node, which identifies the other end of a cable by its LID only."""
-    nodes = {lid: (guid, switch) for _, guid, switch, lid, _ in _rows(text)}
-    for name, guid, switch, lid, row in _rows(text):
-        there_guid, there_switch = nodes.get(row[6], (row[6], " " not in row[8].strip()))
-        here = Port(guid, name, row[3], switch)
-        there = Port(there_guid, row[8].strip(), row[7], there_switch)
+    nodes = {lid: (guid, kind) for _, guid, kind, lid, _ in _rows(text)}
+    for name, guid, kind, lid, row in _rows(text):
+        there_guid, other = nodes.get(row[6], (row[6], "ca" if " " in row[8].strip() else _SWITCH))
+        here = Port(guid, name, row[3], kind == _SWITCH, router=kind in _ROUTERS)
+        there = Port(there_guid, row[8].strip(), row[7], other == _SWITCH, router=other in _ROUTERS)
         if lid != row[6]:
             yield PortPair(here, there, rate_of(row[4], row[5]))
 
 
-def _rows(text: str) -> Iterator[tuple[str, str, bool, str, re.Match[str]]]:
-    """Yield name, GUID, whether it is a switch, and LID of a node with the match of each of its active ports."""
+def _rows(text: str) -> Iterator[tuple[str, str, str, str, re.Match[str]]]:
+    """Yield name, GUID, kind and LID of a node with the match of each of its active ports."""
     head: re.Match[str] | None = None
     for line in text.splitlines():
         if match := _HEAD.match(line):
             head = match
         elif head and (row := _BLOCK.match(line)):
-            yield head[3].strip(), head[2] or row[1] or row[2], head[1].lower() == "switch", row[2], row
+            yield head[3].strip(), head[2] or row[1] or row[2], head[1].lower(), row[2], row

@@ -51,6 +51,7 @@ class IbNetPorts:
 def _lines(text: str) -> Iterator[PortPair]:
     for match in map(_LINE.match, text.splitlines()):
         if match:
-            here = Port(match[3], match[9], match[2], match[1].upper() == "SW")
-            there = Port(match[8], match[10], match[7], match[6].upper() == "SW")
+            kind, other = match[1].upper(), match[6].upper()
+            here = Port(match[3], match[9], match[2], kind == "SW", router=kind == "RT")
+            there = Port(match[8], match[10], match[7], other == "SW", router=other == "RT")
             yield PortPair(here, there, f"{match[4].lower()}{match[5].upper()}")

@@ -1,4 +1,4 @@
-"""`lldpcli -f json0 show neighbors` (and `-f json`) of a switch or a host: the device at each cable's other end."""
+"""`lldpcli show neighbors` of a switch or a host, in any of its forms: the device at each cable's other end."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from fablint.errors import UsageError
 from fablint.model import ComponentRef, Endpoint, Finding, State
 from fablint.model.names import switch_name
 from fablint.snapshot.parsers import ama
-from fablint.snapshot.parsers.documents import documents
 from fablint.snapshot.parsers.lldp import Neighbour, local_name, neighbours
+from fablint.snapshot.parsers.lldp_forms import lldp_documents
 from fablint.text import actions as advise, evidence as seen
 
 _MANAGEMENT = re.compile(r"(eth0|(mgmt|oob|vme|fxp|em|me|ma)-?\d*|mgmteth.*|management[\d/]*)", re.IGNORECASE)
@@ -28,9 +28,7 @@ class Lldpcli:
     command: tuple[str, ...] = ()  # run on each host for its snapshot
 
     def recognises(self, text: str) -> bool:
-        return text.lstrip()[:1] == "{" and any(
-            isinstance(item, dict) and ("lldp" in item or "local-chassis" in item) for item in documents(text)
-        )
+        return any(isinstance(item, dict) and item.keys() & {"lldp", "local-chassis"} for item in lldp_documents(text))
 
     def read(self, saved: SavedOutput) -> Facts:
         """Read the cables of the device with these neighbours. Raises UsageError if the device is unknown."""

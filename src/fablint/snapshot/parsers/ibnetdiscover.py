@@ -54,7 +54,9 @@ def cables_of(text: str) -> Iterator[PortPair]:
         elif not line.strip():
             here = None
         elif here and (port := _PORT.match(line)):
-            near = Port(here[3], here[4], port[1], here[1].lower() == "switch", int(here[2]))
+            kind = here[1].lower()
+            near = Port(here[3], here[4], port[1], kind == "switch", int(here[2]), kind == "rt")
             node = nodes.get(port[3].lower())
-            other = Port(port[3], port[5], port[4], port[2].upper() == "S", int(node[2]) if node else 1)
+            kind, ports = port[2].upper(), int(node[2]) if node else 1
+            other = Port(port[3], port[5], port[4], kind == "S", ports, kind == "R")
             yield PortPair(near, other, port[6])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from fablint.model.host_name import NicRef
@@ -25,6 +25,7 @@ LANE_GBIT = {
 }
 _SIGNALLED = {2.5: "SDR", 5.0: "DDR", 10.0: "QDR", 10.3125: "FDR10", 14.0625: "FDR", 25.78125: "EDR", 53.125: "HDR"}
 _SIGNALLED |= {106.25: "NDR", 212.5: "XDR"}  # of a lane, in the output of iblinkinfo
+_ROUNDED = {"2.5": "SDR", "5": "DDR", "10": "QDR", "14": "FDR", "25": "EDR", "50": "HDR", "100": "NDR", "200": "XDR"}
 _RATE = re.compile(r"(\d{1,2})x([A-Z]{2,3}(?:10)?)")
 _DEVICE = re.compile(r"(.*\S)\s+((?:mlx|hfi|qib|ib|irdma|bnxt|rxe|mthca|cxi|HCA|roce)[\w.-]*)", re.IGNORECASE)
 _FAILED = re.compile(r"\s*\S+: iberror: failed: (.*)")  # infiniband-diags say so on stdout
@@ -47,6 +48,7 @@ class Port:
     number: str
     switch: bool
     ports: int = 1  # of the node
+    router: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,12 @@ def rate_of(width: str, lane_gbit: str) -> str:
     except ValueError:
         return ""
     return f"{width.lower()}{speed}" if speed else ""
+
+
+def rate_of_lanes(width: str, lane: str) -> str:
+    """Return `4xEDR` for `4x` and `25`, the rounded rate of a lane as ibdiagnet prints it; '' for an unknown one."""
+    speed = _ROUNDED.get(lane) or (lane if lane in LANE_GBIT else "")
+    return f"{width.lower()}{speed}" if width and speed else ""
 
 
 def bytes_per_second(rate: str) -> float:
@@ -139,7 +147,7 @@ def name_cables(joined: Iterable[PortPair]) -> tuple[list[NamedCable], Mapping[s
     result = []
     for cable in cables:
         here, there = sorted((cable.here, cable.there), key=lambda end: not end.switch)
-        if not here.switch or _is_aggregation_node(there):
+        if not here.switch or there.router or _is_aggregation_node(there):
             continue
         switch, ports = names[guid(here.guid)], (here.number, there.number)
         if there.switch:
@@ -150,6 +158,15 @@ def name_cables(joined: Iterable[PortPair]) -> tuple[list[NamedCable], Mapping[s
             nic = f"{nic}-{there.number}" if nic and there.ports > 1 else nic
             result.append(NamedCable(switch, host, cable.rate, *ports, nic, to_host=True))
     return result, names
+
+
+def ports_with_several_cables(joined: Iterable[PortPair]) -> Mapping[tuple[str, str], Sequence[Port]]:
+    """Return the other ends of each port with several cables, by GUID and number: two nodes have the GUID."""
+    ends: dict[tuple[str, str], dict[tuple[str, str], Port]] = defaultdict(dict)
+    for cable in joined:
+        for near, far in ((cable.here, cable.there), (cable.there, cable.here)):
+            ends[guid(near.guid), near.number].setdefault((guid(far.guid), far.number), far)
+    return {end: list(others.values()) for end, others in ends.items() if len(others) > 1}
 
 
 def _once(joined: Iterable[PortPair]) -> list[PortPair]:

@@ -1,4 +1,4 @@
-"""Parser of `lldpcli -f json0 show neighbors` (and `-f json`): the device at the other end of each cable."""
+"""Parser of `lldpcli show neighbors` in any of its forms: the device at the other end of each cable."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from fablint.model.names import plain, port_name
-from fablint.snapshot.parsers.documents import dicts, documents
+from fablint.snapshot.parsers.documents import dicts
+from fablint.snapshot.parsers.lldp_forms import lldp_documents
 from fablint.snapshot.parsers.slingshot_tlv import OUI
 from fablint.text.sanitise import shortened
 
@@ -26,14 +27,14 @@ class Neighbour:
     address: str = ""  # MAC of the neighbour's port
     bridge: bool | None = None  # whether it reports to be a switch; None: not reported
     tlv: str = ""  # Slingshot's own, hexadecimal
-    nic_agent: bool = False  # the firmware of a NIC, which has no name and one address for chassis and port
+    nic_agent: bool = False  # the firmware of a NIC, which has no name and addresses for chassis and port
     description: str = ""  # of the neighbour's port: its name, or a remark of the site
 
 
 def neighbours(text: str) -> list[Neighbour]:
-    """Parse the neighbours in an output of lldpcli in either format."""
+    """Parse the neighbours in an output of lldpcli."""
     result = []
-    for document in documents(text):
+    for document in lldp_documents(text):
         for top in dicts(document.get("lldp") if isinstance(document, dict) else None):
             result += [_neighbour(port, entry) for port, entry in _interfaces(top.get("interface")) if "via" in entry]
     return [neighbour for neighbour in result if neighbour.port and neighbour.name]
@@ -41,7 +42,7 @@ def neighbours(text: str) -> list[Neighbour]:
 
 def local_name(text: str) -> str:
     """Return the name of the device itself (`show chassis`, `show interfaces`); '' if the output lacks it."""
-    for document in documents(text):
+    for document in lldp_documents(text):
         if not isinstance(document, dict):
             continue
         for top in dicts(document.get("local-chassis")):
@@ -80,7 +81,7 @@ def _neighbour(port: str, entry: dict[str, Any]) -> Neighbour:
         address=identity.lower() if kind == "mac" else "",
         bridge=bridge,
         tlv=_tlv(entry.get("unknown-tlvs")),
-        nic_agent=not chassis_name and not bridge and kind == "mac" and _id(inner) == (kind, identity),
+        nic_agent=not chassis_name and not bridge and kind == _id(inner)[0] == "mac",
         description=shortened(_value(its.get("descr"))),
     )
 

@@ -12,6 +12,8 @@ routing_loop = Sentence[str]("the forwarding tables have a routing loop: {loop}"
 two_ends = Sentence[str, str]("sources report both {first} and {second} on this port; {first} was used")
 several_devices = Sentence[int, Names]("""LLDP reports {count} devices on one port ({devices:fold}): a device
     between them does not support LLDP or forwards LLDP frames""")
+same_guid = Sentence[str, str, Names]("""port {port} of the node with the GUID {guid} is at the end of several cables,
+    to {ends:and}: several nodes have this GUID, and their hosts cannot be distinguished""")
 cable_speed = Sentence[str, str, str]("{cable} runs at {rate}, {others}")
 two_names = Sentence[str, str, str, str]("{source} names it {name}, {other} {other_name}; {source} was used")
 contradiction = Sentence[str, str, str, str, str]("""{verb} {taken} according to {by}, {other} according to

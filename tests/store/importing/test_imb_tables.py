@@ -91,3 +91,45 @@ def test_a_pair_of_old_releases_is_a_pair(tmp_path: Path, title: str, processes:
 def test_the_memory_is_that_of_the_buffers(tmp_path: Path, title: str, calls: str, memory: str) -> None:
     (row,) = written(tmp_path, text(ROW, title=title, calls=calls)).rows
     assert row.medium.memory == memory
+
+
+def rank_lines(*ranks: int, label: str = "") -> str:
+    """A list of ranks as IMB prints it: 16 on a line, and a line without any behind it."""
+    rows = [ranks[at : at + 16] for at in range(0, len(ranks), 16)]
+    return f"# {label}" + "\n# ".join("".join(f" {rank:4}" for rank in row) for row in rows) + "\n# \n"
+
+
+@pytest.mark.parametrize(("order", "pair"), [((0, 2), (0, 2)), ((3, 1), (3, 1)), ((0, 1), (0, 1)), ((0, 40), (0, 40))])
+def test_map_names_the_ranks_of_the_pair(tmp_path: Path, order: tuple[int, int], pair: tuple[int, int]) -> None:
+    processes = f"#processes = 2; rank order (rowwise): \n{rank_lines(*order)}#\n# ( 39 additional processes waiting"
+    run = written(tmp_path, text(ROW, processes=f"{processes} in MPI_Barrier)"), [f"n{at:02}" for at in range(41)])
+    partners = run.rows[0].arrays["dst"][:, 0]
+    assert [(src, int(dst)) for src, dst in enumerate(partners) if dst >= 0 and src == pair[0]] == [pair]
+
+
+@pytest.mark.parametrize("size", [2, 16, 17, 40])
+def test_groups_of_several_lines_have_all_their_ranks(tmp_path: Path, size: int) -> None:
+    groups = "".join(
+        rank_lines(*range(group * size, (group + 1) * size), label=f"Group  {group}: ") for group in range(3)
+    )
+    figures = "            8         1000         1.30         1.37         1.37\n"
+    body = "".join(f"{group:13}{figures}" for group in range(3))
+    output = f"""#    Intel(R) MPI Benchmarks 2021.3, MPI-1 part
+# Benchmarking Multi-Sendrecv
+# ( 3 groups of {size} processes each running simultaneous )
+{groups}#
+        Group       #bytes #repetitions  t_min[usec]  t_max[usec]  t_avg[usec]
+{body}{END}"""
+    hosts = [f"n{at:03}" for at in range(3 * size)]
+    assert written(tmp_path, output, hosts).rank_host == hosts
+    assert written(tmp_path, output).ranks == 3 * size
+
+
+@pytest.mark.parametrize(("name", "processes"), [("Alltoall", 4), ("Ibcast", 3), ("S_Write_indv", 1), ("Barrier", 64)])
+def test_a_benchmark_that_is_not_read_is_named_whatever_hosts_are_given(
+    tmp_path: Path, name: str, processes: int
+) -> None:
+    output = text(ROW, processes=f"#processes = {processes}").replace("PingPong", name)
+    with pytest.raises(UsageError) as refusal:
+        written(tmp_path, output, [f"n{at}" for at in range(processes)])
+    assert f"Benchmarking {name}" in str(refusal.value.hint)

@@ -70,46 +70,46 @@ def test_wrong_values_of_nccl_tests_are_a_fault() -> None:
 TABLES = {  # of a release or an option: heading, line, kernel, seconds
     "2.0 to 2.10": (
         "#  size  count  type  redop  time  algbw  busbw  error  time  algbw  busbw  error",
-        "4096 1024 float sum 10.0 4.00 6.00 1e-07 20.0 2.00 3.00 1e-07",
+        "40000 10000 float sum 10.0 4.00 6.00 1e-07 20.0 2.00 3.00 1e-07",
         "allreduce",
         (10e-6, 20e-6),
     ),
     "2.10 broadcast": (
         "#  size  count  type  root  time  algbw  busbw  error  time  algbw  busbw  error",
-        "4096 1024 float 0 10.0 4.00 4.00 0e+00 20.0 2.00 2.00 0e+00",
+        "40000 10000 float 0 10.0 4.00 4.00 0e+00 20.0 2.00 2.00 0e+00",
         "bcast",
         (10e-6, 20e-6),
     ),
     "no reduction is printed": (
         "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong",
-        "4096 1024 float -1 10.0 4.00 3.00 0 20.0 2.00 1.50 0",
+        "40000 10000 float -1 10.0 4.00 3.00 0 20.0 2.00 1.50 0",
         "allgather",
         (10e-6, 20e-6),
     ),
     "alltoall in place is not checked": (
         "#  size  count  type  redop  root  time  algbw  busbw  #wrong  time  algbw  busbw  #wrong",
-        "4096 1024 float none -1 10.0 4.00 3.00 0 20.0 2.00 1.50 N/A",
+        "40000 10000 float none -1 10.0 4.00 3.00 0 20.0 2.00 1.50 N/A",
         "alltoall",
         (10e-6, 20e-6),
     ),
     "-I": (
         "# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv% time algbw busbw #wrong i_min"
         " i_max i_p99 i_cv%",
-        "4096 1024 float sum -1 10.0 4.00 3.00 0 9.0 11.0 10.9 1.5 20.0 2.00 1.50 0 19.0 21.0 20.9 1.5",
+        "40000 10000 float sum -1 10.0 4.00 3.00 0 9.0 11.0 10.9 1.5 20.0 2.00 1.50 0 19.0 21.0 20.9 1.5",
         "reduce_scatter",
         (10e-6, 20e-6),
     ),
     "-I -S 1": (
         "# size count type redop root time algbw busbw #wrong i_min i_max i_p99 i_cv% time algbw busbw #wrong i_min"
         " i_max i_p99 i_cv% timestamp",
-        "4096 1024 float sum -1 10.0 4.00 6.00 0 9.0 11.0 10.9 1.5 20.0 2.00 3.00 0 19.0 21.0 20.9 1.5"
+        "40000 10000 float sum -1 10.0 4.00 6.00 0 9.0 11.0 10.9 1.5 20.0 2.00 3.00 0 19.0 21.0 20.9 1.5"
         " 2026-11-03 10:00:01",
         "allreduce",
         (10e-6, 20e-6),
     ),
     "side work": (
         "# size count type redop root time algbw busbw copybw #wrong time algbw busbw copybw #wrong",
-        "4096 1024 float sum -1 10.0 4.00 6.00 9.00 0 20.0 2.00 3.00 9.00 0",
+        "40000 10000 float sum -1 10.0 4.00 6.00 9.00 0 20.0 2.00 3.00 9.00 0",
         "allreduce",
         (10e-6, 20e-6),
     ),

@@ -16,6 +16,7 @@ import numpy as np
 
 from fablint.errors import UsageError
 from fablint.model.arrays import Floats
+from fablint.model.registry import Quantity
 from fablint.store.importing.cells import (
     BIBANDWIDTH,
     LATENCY,
@@ -27,6 +28,7 @@ from fablint.store.importing.cells import (
     matrix_cells,
     refuse_hosts,
 )
+from fablint.store.importing.csv_columns import factor_of, unit_in
 from fablint.store.importing.lines import Foreign, json_of, numbered, second_of, text_of
 
 TEXT_MARK = re.compile(rb"(?m)^Rank: +0( +[0-9]+)* *\r?\n +0 \(\S+\):")
@@ -37,10 +39,7 @@ MOST_NESTED = 40
 _ROW = re.compile(r" *(\d{1,9}) \((\S+)\):(.*)$")
 _UNIT_KEY = re.compile(r"units?$", re.IGNORECASE)
 _SIZE_KEY = re.compile(r"(?:message|msg|b|l)[ _-]?size$", re.IGNORECASE)
-_UNITS = {  # as written: B is bytes and b is bits
-    "latency": {"us": 1e-6, "usec": 1e-6, "microseconds": 1e-6, "ns": 1e-9, "ms": 1e-3},
-    "bandwidth": {"MB/s": 1e6, "GB/s": 1e9, "MiB/s": 2.0**20, "GiB/s": 2.0**30, "Gb/s": 1e9 / 8, "Gbps": 1e9 / 8},
-}
+_INTO = " > "  # between keys of a path
 _UNIT_HINT = "give the .txt file beside it"
 _SUMMARY = re.compile(r"(Minimum|Maximum|Average) (bandwidth|latency): ")
 # One digit after the decimal point: wide figures are printed without a space between them.
@@ -120,29 +119,30 @@ def parse_clusterkit_json(text: str) -> ClusterkitMatrix:
             f"JSON with {len(lists)} lists of hosts and {len(tables)} tables of pairs: not a result of ClusterKit",
             "its layout is not published; give the .txt file beside it",
         )
-    _, table, names = named[0]
+    path, table, names = named[0]
     hosts = tuple(
         str(value.get("name", value.get("host"))) if isinstance(value, dict) else str(value) for value in names
     )
-    unit, size = _stated_unit(quantities[0], values), _stated_size(values)
+    unit, size = _stated_unit(quantities[0], values, path), _stated_size(values)
     return ClusterkitMatrix(quantities[0], hosts, np.array(table, float), unit=unit, size=size)
 
 
-def _stated_unit(quantity: str, values: Sequence[tuple[str, Any]]) -> float:
-    """Return the unit that a key of the JSON states; 0 where none does.
+def _stated_unit(quantity: Quantity, values: Sequence[tuple[str, Any]], table: str) -> float:
+    """Return the unit that a key of the JSON states, or the name of the table at this path; 0 where none does.
 
     Raises
     ------
     UsageError
         The unit is not known, or is none of this quantity.
     """
-    factors = _UNITS[quantity]
     for path, value in values:
         if isinstance(value, str) and _UNIT_KEY.search(path):
-            if value.strip() not in factors:
-                raise UsageError(f"the unit '{value[:40]}' of {path.strip('/')[:80]} is not known", _UNIT_HINT)
-            return factors[value.strip()]
-    return 0.0
+            factor = factor_of(value, quantity)
+            if factor is None:
+                name = path.strip(_INTO)[:80]
+                raise UsageError(f"the unit '{value[:40]}' of {name} is not known", _UNIT_HINT)
+            return factor
+    return next((unit for key in table.split(_INTO)[::-1] if (unit := unit_in(key, quantity)) is not None), 0.0)
 
 
 def _stated_size(values: Sequence[tuple[str, Any]]) -> int | None:
@@ -156,13 +156,14 @@ def _values(value: Any, path: str = "", depth: int = 0) -> Iterator[tuple[str, A
     yield path, value
     if depth < MOST_NESTED and isinstance(value, dict):
         for key, item in value.items():
-            yield from _values(item, f"{path}/{key}", depth + 1)
+            yield from _values(item, f"{path}{_INTO}{key}", depth + 1)
 
 
-def _quantities(words: Iterable[str]) -> list[str]:
+def _quantities(words: Iterable[str]) -> list[Quantity]:
     """Quantities (`latency`, `bandwidth`) that the words mention."""
     text = " ".join(words).lower()
-    return [word for word in ("latency", "bandwidth") if word in text]
+    quantities: tuple[Quantity, ...] = ("latency", "bandwidth")
+    return [word for word in quantities if word in text]
 
 
 def _square(value: Any) -> bool:

@@ -12,7 +12,7 @@ from fablint.model.registry import Quantity
 
 SEPARATORS = ",;\t|"
 BLANKS = " "  # between columns, where a heading has no separator
-_PREFACE = re.compile(r"#|sep=.$")  # comments; what tells Excel the separator
+_PREFACE = re.compile(r"#|sep=.$|\([0-9]+ rows?\)$")  # comments; for Excel; what a database client prints behind
 _SHOWN = 80  # characters of a heading in a message
 _NAMES = {
     "src": ("src", "source", "sender", "from", "host1", "node1", "hosta", "nodea", "srchost", "sourcehost", "client"),
@@ -20,15 +20,22 @@ _NAMES = {
         *("dst", "dest", "destination", "receiver", "to", "host2", "node2", "hostb", "nodeb", "dsthost", "desthost"),
         *("destinationhost", "server", "target"),
     ),
-    "size": ("size", "bytes", "messagesize", "msgsize", "sizebytes", "nbytes", "messagesizebytes", "msgsizebytes"),
+    "size": ("bytes", "nbytes", *(f"{n}size{u}" for n in ("", "message", "msg") for u in ("", "bytes", "byte", "b"))),
     "round": ("round",),
     "started": ("started",),
     "unit": ("unit", "units"),
 }
 _DEFAULTS = {"time": 1.0, "bandwidth": 1e6}  # of a heading without a unit
+_MEANS = ("avg", "average", "mean")
+
+
+def _with_means(*names: str) -> Sequence[str]:
+    return [*names, *(word for name in names for mean in _MEANS for word in (mean + name, name + mean))]
+
+
 _QUANTITIES: Mapping[Quantity, Sequence[str]] = {
-    "bandwidth": ("bandwidth", "bw", "throughput", "avgbandwidth", "avgbw", "meanbandwidth", "averagebandwidth"),
-    "latency": ("time", "latency", "lat", "avglatency", "avglat", "meanlatency", "averagelatency", "avgtime"),
+    "bandwidth": _with_means("bandwidth", "bw", "throughput"),
+    "latency": _with_means("time", "latency", "lat"),
 }
 _TIMES = {
     **dict.fromkeys(("s", "sec", "seconds"), 1.0),
@@ -41,6 +48,7 @@ _PREFIXES = {"": 1.0, "k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12} | {
 }
 _RATE = re.compile(r"(?P<prefix>[kKMGT]i?|)(?P<unit>B|Bytes?|bytes?|b|bits?|bit)(?:/s|/sec|ps|_per_s|_s)")
 _BITS_PER_SECOND = re.compile(r"(?P<prefix>[kmgt])(?:bps|bits?/s|bits?ps)")  # lower case: always of bits
+_LIKE_UNIT = re.compile(r"[kmgt]i?b(?:it|yte)?s?(?:[/_]s(?:ec)?|ps)?", re.IGNORECASE)
 _ENGLISH = re.compile(r"(?P<name>.*?)[ _]*[(\[](?P<unit>[^)\]]*)[)\]] *")
 
 
@@ -90,8 +98,9 @@ def heading_of(text: str) -> str:
 
 
 def is_preface(line: str) -> bool:
-    """Return whether a line may stand above the heading: a comment, or a line for Excel."""
-    return _PREFACE.match(line) is not None
+    """Return whether a line is no part of the table: a comment, a line for Excel, or a rule."""
+    is_rule = ("--" in line or "==" in line) and not line.strip("-+|:= \t")
+    return is_rule or _PREFACE.match(line) is not None
 
 
 def is_heading(line: str) -> bool:
@@ -167,6 +176,7 @@ def _figure(word: str, is_stated: bool) -> CsvFigure | str | None:
         candidates = [(english["name"], english["unit"])]
     else:
         candidates = [(word, ""), *((word[: at.start()], word[at.end() :]) for at in re.finditer(r"[_ ]", word))]
+    problem = None
     for quantity, names in _QUANTITIES.items():
         for name, unit in candidates:
             if _key(name) not in names:
@@ -174,11 +184,26 @@ def _figure(word: str, is_stated: bool) -> CsvFigure | str | None:
             factor = factor_of(unit, quantity) if unit else _DEFAULTS.get(_key(name))
             if is_stated and not unit:
                 return CsvFigure(word, quantity, None)
-            if factor is None:
-                return (
-                    f"the column '{word}' states no unit that is known"
-                    if unit
-                    else f"the column '{word}' states no unit"
-                )
-            return CsvFigure(word, quantity, factor)
-    return None
+            if factor is not None:
+                return CsvFigure(word, quantity, factor)
+            stated = "states no unit that is known" if unit else "states no unit"
+            problem = problem or f"the column '{word}' {stated}"
+    return problem
+
+
+def unit_in(key: str, quantity: Quantity) -> float | None:
+    """Return the seconds or bytes/s of the unit in a name such as `bandwidth_gbps` or `Latency (us)`; None if it has
+    none.
+
+    Raises
+    ------
+    UsageError
+        The name has a unit that is not known, or is none of the quantity.
+    """
+    english = _ENGLISH.fullmatch(key)
+    units = [english["unit"]] if english else [key[at.end() :] for at in re.finditer(r"[_ ]", key)]
+    factor = next((factor for unit in units if (factor := factor_of(unit, quantity)) is not None), None)
+    if factor is None and (english or any(map(_LIKE_UNIT.fullmatch, units))):
+        problem = f"the unit '{units[-1][:_SHOWN]}' of {key[:_SHOWN]} is not known"
+        raise UsageError(problem, "state it as GB/s, Gb/s or us")
+    return factor

@@ -45,7 +45,9 @@ _BENCHMARK = re.compile(r"# Benchmarking (?:(Multi)-)?(\S+)")
 _PROCESSES = re.compile(rf"# (?:\( )?#processes = ({INTEGER})")
 _WAITING = re.compile(rf"# \( ({INTEGER}) additional process(?:es)? waiting")
 _STOPPED = re.compile(rf" *(?:{INTEGER} +)?({INTEGER}) +(time-out|out-of-mem|int-overflow)\.?;")
-_GROUP = re.compile(rf"# Group +({INTEGER}): +((?:{INTEGER} *)+)$")
+_GROUP = re.compile(rf"# Group +({INTEGER}):")
+_ORDER = "rank order (rowwise)"  # of -map
+_RANKS = re.compile(rf"#(?: Group +{INTEGER}:)?((?: +(?:{INTEGER}|\.\.\.))+) *$")  # of 16 ranks a line
 _CALLED = re.compile(r"# (MPI (?:Version|Thread Environment) *: .*\S|.*\bIMB-\w+ .*\S)")
 _COMMAND = re.compile(r"\bIMB-\w+")
 _BUFFERS = re.compile(r"-mem_alloc_type +(\w+)")
@@ -72,7 +74,9 @@ class ImbTable:
     processes: int = 0
     waiting: int = 0  # processes that take no part
     stopped: list[LeftOut] = field(default_factory=list)  # sizes that were not measured
-    groups: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    groups: dict[int, list[int]] = field(default_factory=dict)
+    order: list[int] = field(default_factory=list)  # ranks of -map, in place of the first ones
+    listed: list[int] | None = None  # of these lists, the one that the next lines continue
     mode: str = ""
     columns: tuple[str, ...] = ()
     unknown: str = ""  # a column that is not known
@@ -137,12 +141,15 @@ def parse_imb(text: str) -> ImbText:
 def _heading(table: ImbTable | None, line: str) -> None:
     if table is None:
         return
-    if match := _PROCESSES.match(line):
+    if match := _GROUP.match(line):
+        table.listed = table.groups.setdefault(int(match[1]), [])
+    if table.listed is not None and (match := _RANKS.match(line)):
+        table.listed += [int(word) for word in match[1].split() if word != "..."]
+    elif match := _PROCESSES.match(line):
         table.processes = int(match[1])
+        table.listed = table.order if _ORDER in line else None
     elif match := _WAITING.match(line):
         table.waiting = int(match[1])
-    elif match := _GROUP.match(line):
-        table.groups[int(match[1])] = tuple(map(int, match[2].split()))
     elif match := _MODE.match(line):
         table.mode = match[1]
 
@@ -201,19 +208,20 @@ def read_imb(data: bytes, hosts: Sequence[str]) -> Imported:
     ranks, started = 2, 0
     words = distinct_captions((table.name, table.caption) for table in parsed.tables)
     for table in parsed.tables:
+        started = max(started, _ranks(table), table.processes + table.waiting)
         if table.name not in _KNOWN:
             skipped.append(LeftOut(table.line, f"Benchmarking {table.name}", "not a benchmark of pairs"))
             continue
         if table.unknown:
             problem = f"line {table.line}: the column '{table.unknown}' is not known"
             raise UsageError(problem, "run the benchmark without the option that prints it")
-        ranks, started = max(ranks, _ranks(table)), max(started, table.processes + table.waiting)
+        ranks = max(ranks, _ranks(table))
         skipped += table.stopped
         bodies += _bodies(table, _KNOWN[table.name], skipped, words[table.name, table.caption])
     stopped = [line for table in parsed.tables for line in table.stopped if table.name in _KNOWN]
     return Imported(
         tool=f"imb {parsed.version}".strip(),
-        rank_names=ranks_named(max(ranks, started if len(hosts) == started else 0), hosts),
+        rank_names=ranks_named(max(ranks, started if len(hosts) == started else 0), hosts) if bodies else (),
         bodies=tuple(bodies),
         left_out=tuple(sorted(skipped, key=lambda line: line.line)),
         missing="; ".join([*(line.why for line in stopped[:1]), *([] if parsed.ended else ["its end is missing"])]),
@@ -221,7 +229,7 @@ def read_imb(data: bytes, hosts: Sequence[str]) -> Imported:
 
 
 def _ranks(table: ImbTable) -> int:
-    named = max((rank for group in table.groups.values() for rank in group), default=1) + 1
+    named = max((rank for group in (table.order, *table.groups.values()) for rank in group), default=1) + 1
     if max(named, table.processes) > MOST_RANKS:
         raise UsageError(f"line {table.line}: {max(named, table.processes)} ranks", "the text is damaged")
     return max(named, table.processes)
@@ -277,11 +285,11 @@ def _pair(table: ImbTable, row: ImbRow) -> tuple[int, int] | None:
     group = table.value(row, "Group")
     groups = list(table.groups.values())
     if group is not None:
-        ranks = table.groups.get(int(group), ()) if group == group else ()
+        ranks = table.groups.get(int(group), []) if group == group else []
     elif table.multi:
-        ranks = groups[0] if len(groups) == 1 else ()
+        ranks = groups[0] if len(groups) == 1 else []
     else:
-        ranks = (0, 1) if table.processes == 2 else ()
+        ranks = (table.order or [0, 1]) if table.processes == 2 else []
     return (ranks[0], ranks[1]) if len(ranks) == 2 and ranks[0] != ranks[1] else None
 
 

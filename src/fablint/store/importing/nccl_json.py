@@ -12,6 +12,8 @@ from fablint.store.importing.cells import Imported
 from fablint.store.importing.lines import figure, json_of, text_of
 from fablint.store.importing.nccl_tests import NcclFigures, NcclRow, NcclText, imported_of
 
+_MOST_GPUS = 1024  # of a process
+
 MARK = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{[\s\S]*"nccl_version"\s*:')
 
 
@@ -33,11 +35,7 @@ def parse_nccl_json(text: str) -> NcclText:
 
 def _parsed(document: Mapping[str, Any]) -> NcclText:
     program = PurePosixPath(str(document["args"][0])).name
-    hosts = {
-        (int(entry["group"]), int(entry["rank"])): (str(entry["hostname"]), str(entry["device"]))
-        for entry in document["config"]["devices"]
-    }
-    parsed = NcclText(test=program.removesuffix("_perf"), hosts=hosts, tables=1)
+    parsed = NcclText(test=program.removesuffix("_perf"), hosts=_devices(document["config"]), tables=1)
     for number, entry in enumerate(document["results"], 1):
         halves = tuple(_figures(entry.get(place)) for place in ("out_of_place", "in_place"))
         datatype, redop, root = (str(entry.get(key, "")).strip() for key in ("type", "redop", "root"))
@@ -46,6 +44,25 @@ def _parsed(document: Mapping[str, Any]) -> NcclText:
     parsed.wrong = None if summary is None else int(summary["count"])
     parsed.ended = int(summary is not None)
     return parsed
+
+
+def _devices(config: Mapping[str, Any]) -> dict[tuple[int, int], tuple[str, str]]:
+    """Host and device by group and rank. Of a process with several GPUs the file has the first, which stands for all.
+
+    Raises
+    ------
+    ValueError
+        The ranks are not those of processes with this number of GPUs.
+    """
+    entries = [
+        (int(entry["group"]), int(entry["rank"]), str(entry["hostname"]), int(entry["device"]))
+        for entry in config["devices"]
+    ]
+    gpus = int(config.get("nthreads", 1)) * int(config.get("ngpus", 1))
+    if not 1 <= gpus <= _MOST_GPUS:
+        raise ValueError
+    ahead = range(gpus if all(rank % gpus == 0 for _, rank, _, _ in entries) else 1)
+    return {(group, rank + at): (host, str(device + at)) for group, rank, host, device in entries for at in ahead}
 
 
 def _figures(half: Mapping[str, Any] | None) -> NcclFigures:

@@ -18,7 +18,6 @@ from fablint.store.importing.cells import (
     Damage,
     Imported,
     Kernel,
-    LeftOut,
     RankName,
     left_out,
     measurable,
@@ -27,6 +26,7 @@ from fablint.store.importing.cells import (
     world_body,
 )
 from fablint.store.importing.lines import INTEGER, Foreign, distinct_words, figure, marked, numbered, text_of
+from fablint.store.importing.nccl_programs import NcclEvidence, program_of
 
 MARK = marked(rb"# nThread [0-9]+ nGpus [0-9]+ minBytes |# +(?:size +count|bytes +N) +type .*algbw +busbw")
 
@@ -67,6 +67,7 @@ class NcclFigures:
     algbw: float | None = None
     busbw: float | None = None
     wrong: float | None = None  # number of wrong values
+    is_checked: bool = field(default=False, kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -263,30 +264,27 @@ def _fits(columns: Sequence[str], words: Sequence[str]) -> bool:
 
 def _figures(words: Mapping[str, str]) -> NcclFigures:
     """Figures of a half of a line. The column `error` of releases before 2.11 is the largest rounding difference."""
-    return NcclFigures(*(figure(words.get(name, "-")) for name in ("time", "algbw", "busbw", "#wrong")))
+    values = (figure(words.get(name, "-")) for name in ("time", "algbw", "busbw", "#wrong"))
+    return NcclFigures(*values, is_checked=figure(words.get("#wrong", words.get("error", "-"))) is not None)
 
 
 def _test_of(parsed: NcclText) -> str:
-    """Return the collective by what the table prints: bus over algorithm bandwidth, reduction and root; '' if unclear.
-
-    In place, results of alltoall are not checked.
-    """
+    """Return the collective by what the table prints; '' if that is unclear."""
     ranks = len(parsed.hosts) // parsed.groups
-    figures = [half for row in parsed.rows for half in row.halves if half.algbw and half.busbw]
-    if ranks < 2 or not figures:
+    if ranks < 2 or not parsed.rows:
         return ""
-    ratio = sorted((half.busbw or 0) / (half.algbw or 1) for half in figures)[len(figures) // 2]
-    row = parsed.rows[0]
-    _, redop, root = row.kind
-    is_reduction, has_root = redop not in ("", "none"), root not in ("", "-1")
-    unchecked = row.halves[0].wrong is not None and row.halves[1].wrong is None
-    for kernel in (kernel for kernel in KERNELS.values() if kernel.nccl_test):
-        fits = (kernel.adds_floats, kernel.is_rooted) == (is_reduction, has_root)
-        if not is_reduction and not has_root:
-            fits = fits and unchecked != ("in-place" in kernel.options)
-        if fits and abs(ratio / kernel.bus_share(ranks) - 1) < _CLOSE:
-            return kernel.nccl_test
-    return ""
+    rates = [
+        (half.algbw, half.busbw)
+        for row in parsed.rows
+        for half in row.halves
+        if half.algbw and half.busbw and row.agrees(half)
+    ]
+    checked = [any(row.halves[place].is_checked for row in parsed.rows) for place in (0, 1)]
+    is_shown = checked[0] and parsed.columns.count("time") == 2
+    _, redop, root = parsed.rows[0].kind
+    reduces, is_rooted = redop not in ("", "none"), root not in ("", "-1")
+    is_checked = checked[1] if is_shown else None
+    return program_of(NcclEvidence(parsed.columns, reduces, is_rooted, is_checked, tuple(rates)), ranks)
 
 
 def read_nccl_tests(data: bytes, hosts: Sequence[str]) -> Imported:
@@ -325,9 +323,7 @@ def imported_of(runs: Sequence[NcclText], hosts: Sequence[str]) -> Imported:
         tool="nccl-tests",
         rank_names=tuple(ranks),
         bodies=tuple(bodies),
-        left_out=tuple(
-            line for run in runs for line in (*left_out(run.foreign), *left_out(run.below, _BELOW), *_unknown(run))
-        ),
+        left_out=tuple(line for run in runs for line in (*left_out(run.foreign), *left_out(run.below, _BELOW))),
         missing=("its end is missing" if len(runs) == 1 else f"the end of {plural(len(lacking), 'run')} is missing")
         if lacking
         else "",
@@ -367,20 +363,28 @@ def _bodies(parsed: NcclText, ranks: Sequence[RankName], words: str) -> Iterator
             yield replace(body, checked=checked, damage=damage)
 
 
-def _are_named(parsed: NcclText) -> bool:
-    """Return whether the text names each rank of each group."""
-    groups = {group for group, _ in parsed.hosts}
-    ranks = [sorted(rank for group, rank in parsed.hosts if group == each) for each in groups]
-    return bool(ranks) and all(numbers == list(range(len(numbers))) for numbers in ranks)
-
-
-def _unknown(parsed: NcclText) -> tuple[LeftOut, ...]:
-    return () if _are_named(parsed) else (LeftOut(0, "# Using devices", "it does not name all ranks and their hosts"),)
+def _is_named(parsed: NcclText) -> bool:
+    """Return whether the text names each rank: programs count them over all groups, and some within each."""
+    groups = [[rank for group, rank in sorted(parsed.hosts) if group == each] for each, _ in parsed.hosts]
+    numbers = sorted(rank for _, rank in parsed.hosts)
+    return bool(numbers) and (
+        numbers == list(range(len(numbers))) or all(ranks == list(range(len(ranks))) for ranks in groups)
+    )
 
 
 def _rank_names(parsed: NcclText, hosts: Sequence[str]) -> tuple[RankName, ...]:
-    if not _are_named(parsed):
-        return ranks_named(parsed.ranks or max(2, len(hosts)), hosts)
+    """Names of the ranks.
+
+    Raises
+    ------
+    UsageError
+        Neither the text nor the user names them, or both do.
+    """
+    if not _is_named(parsed):
+        if not (parsed.ranks or hosts):
+            problem = "the text does not name every rank and its host"
+            raise UsageError(problem, "give the complete output, or name the host of each rank with --hosts")
+        return ranks_named(parsed.ranks or len(hosts), hosts)
     refuse_hosts(hosts)
     label = "{0}.{1}/{2}" if parsed.groups > 1 else "{1}/{2}"
     return tuple(

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -40,6 +40,7 @@ from fablint.store.importing.csv_columns import (
     is_preface,
     words_of,
 )
+from fablint.store.importing.csv_numbers import decimal_mark, plain_figure
 from fablint.store.importing.lines import INTEGER, figure, text_of
 
 CUT = "without a line end it may be cut off"
@@ -54,7 +55,6 @@ _HOST = re.compile(
     r"|[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*"  # an IPv6 address
 )
 _SIZE = re.compile(r"(?P<count>[0-9]{1,18}|[0-9]{1,3}(?:,[0-9]{3}){1,5})(?: ?(?P<prefix>[KMGkmg])(?:iB)?)?")
-_THOUSANDS = re.compile(r"[-+]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]*)?")
 _ROUNDED = 0.02  # relative difference of one figure in two units
 _LONGEST_PREFACE = 1 << 16  # bytes of comments before the heading
 _SHOWN = 80  # characters of a line in a message
@@ -74,6 +74,8 @@ class CsvPairs:
         Positions of the other columns of figures.
     separator
         Between columns.
+    mark
+        That of the decimals; '' if the file does not show it.
     unit
         Position of the unit of the figure, if the file has it.
     when
@@ -98,6 +100,7 @@ class CsvPairs:
     places: tuple[int, ...] = ()
     others: tuple[int, ...] = ()
     separator: str = ","
+    mark: str = ""
     unit: int | None = None
     when: dict[str, int] = field(default_factory=dict)
     names: dict[str, int] = field(default_factory=dict)
@@ -113,6 +116,10 @@ class CsvPairs:
     diagonal: int = 0
     rows: int = 0
     digits: int = 0
+
+    def plain(self, text: str) -> str:
+        """Return a figure with a decimal point and without marks of groups."""
+        return plain_figure(text, self.mark, between_commas=self.separator == ",")
 
 
 def is_csv(head: bytes, _: int) -> bool:
@@ -135,8 +142,9 @@ def parse_csv(text: str) -> list[CsvPairs]:
     when = {name: columns.places[name] for name in _WHEN if name in columns.places}
     where = tuple(columns.places[name] for name in _WHERE)
     unit, figures = columns.places.get("unit"), [at for at, _ in columns.figures]
+    mark = decimal_mark(_written(text, columns.separator, figures))
     tables = [
-        CsvPairs(column, (*where, at), tuple(other for other in figures if other != at), columns.separator, unit, when)
+        CsvPairs(column, (*where, at), tuple({*figures} - {at}), columns.separator, mark, unit, when)
         for at, column in columns.figures
     ]
     cut, last = not text.endswith("\n"), text.count("\n") + 1
@@ -155,6 +163,14 @@ def parse_csv(text: str) -> list[CsvPairs]:
         for parsed in tables:
             _line(parsed, number, words, is_cut=cut and number == last)
     return _once(tables)
+
+
+def _written(text: str, separator: str, places: Sequence[int]) -> Iterator[str]:
+    """Yield the figures of a text as they are written; none where they cannot have a comma."""
+    if separator != "," or '"' in text:
+        for line in text.split("\n") if "," in text else ():
+            words = words_of(line, separator)
+            yield from (words[at] for at in places if at < len(words))
 
 
 def _once(tables: Sequence[CsvPairs]) -> list[CsvPairs]:
@@ -207,12 +223,12 @@ def _take(parsed: CsvPairs, words: Sequence[str]) -> str:
         return NO_PAIR if whole else SHORT
     if src == dst:
         return DIAGONAL
-    bytes_, value = _bytes(size), _plain(value, parsed.separator)
+    bytes_, value = _bytes(size), parsed.plain(value)
     parsed.digits += sum(map(str.isdigit, value))
     unit = words[parsed.unit].strip() if parsed.unit is not None and parsed.unit < len(words) else ""
     seconds = _seconds(parsed.figure, value, unit, bytes_) if bytes_ >= 0 else None
     number, started, when_wrong = _when(parsed, words)
-    others = (_plain(words[at], parsed.separator) for at in parsed.others if at < len(words))
+    others = (parsed.plain(words[at]) for at in parsed.others if at < len(words))
     elsewhere = value.lower() in _NOTHING and any(map(_above_0, others))
     if bytes_ < 0:
         why = "size is not a number of bytes" if whole else CUT_SHORT
@@ -267,18 +283,6 @@ def _bytes(text: str) -> int:
         return -1
     count = int(size["count"].replace(",", "")) << (10 * " KMG".index((size["prefix"] or " ").upper()))
     return count if count < 1 << 62 else -1
-
-
-def _plain(text: str, separator: str) -> str:
-    """Return a figure with a decimal point and without marks of thousands.
-
-    A comma alone marks the decimals, except beside commas that separate columns, where only thousands are quoted.
-    """
-    if "," not in text:
-        return text
-    if text.rfind(".") > text.rfind(",") or text.count(",") > 1 or (separator == "," and _THOUSANDS.fullmatch(text)):
-        return text.replace(",", "") if _THOUSANDS.fullmatch(text) else text
-    return text.replace(".", "").replace(",", ".")
 
 
 def _above_0(text: str) -> float | None:

@@ -83,7 +83,8 @@ def _unify_names(facts: Facts, hosts: Sequence[str]) -> _MergedFacts:
     named = {place.host for place in facts.attachments} | (facts.stations - switches)
     host = one_spelling(hosts, named)
     stations = {*hosts, *map(host, named)}
-    spelled = one_spelling((), {names.get(name, name) for name in switches})
+    ends = {end for wire in facts.wires for end in (wire.a, wire.b)} - named
+    spelled = one_spelling((), {names.get(name, name) for name in switches | ends})
 
     def switch(name: str) -> str:
         return spelled(names.get(name, name))

@@ -22,6 +22,7 @@ from fablint.text.sanitise import shortened
 PCI = "/sys/bus/pci/devices"
 CPUS = "/sys/devices/system/cpu"
 GPUS = "/proc/driver/nvidia/gpus"
+NVSWITCHES = "/proc/driver/nvidia-nvswitch/devices"
 _FAST_MBIT = 10_000  # slower network interfaces do not need all lanes
 _VIRTUAL = ("qemu", "kvm", "vmware", "xen", "virtualbox", "virtual machine", "ec2", "google", "openstack", "bochs")
 _CASSINI_2 = {  # files of a port, which Cassini-1 has by the names of the properties

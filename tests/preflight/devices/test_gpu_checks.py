@@ -7,7 +7,7 @@ from preflight_help import host, of, outcomes, sample, wrong
 
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.gpu.gpu_state import GPU_POWER
-from fablint.preflight.checks.gpu.gpus import GPU_COUNT, NV_LINK_ERRORS, NV_LINKS
+from fablint.preflight.checks.gpu.gpus import GPU_COUNT, GPU_DRIVER, NV_LINK_ERRORS, NV_LINKS, NV_SWITCHES
 from fablint.preflight.host import Host
 from fablint.snapshot.host_snapshot import Output
 from pinned import pinned_by
@@ -124,3 +124,46 @@ def test_what_cannot_be_seen_is_skipped() -> None:
     missing = host("n1", commands={"nvidia-smi-nvlink": Output(error="not installed")})
     for check in (GPU_COUNT, NV_LINKS, NV_LINK_ERRORS):
         assert outcomes(of(check, missing)) == [Outcome.SKIP]
+
+
+VENDORS = {"nvidia": "0x10de", "amdgpu": "0x1002"}
+
+
+def bound(name: str, driver: str, *indices: int, kind: str = "0x030200") -> Host:
+    """Eight GPUs, of which those with these indices have the driver."""
+    at, drivers = "/sys/bus/pci/devices", "/sys/bus/pci/drivers"
+    addresses = [f"0000:{16 * index:02x}:00.0" for index in range(1, 9)]
+    files = {f"{at}/{address}/vendor": VENDORS[driver] for address in addresses}
+    files |= {f"{at}/{address}/class": kind for address in addresses}
+    links = {f"{drivers}/{driver}/{addresses[index]}": f"../../../{addresses[index]}" for index in indices}
+    return host(name, files, links=links)
+
+
+@pytest.mark.parametrize(("driver", "kind"), [("nvidia", "0x030200"), ("amdgpu", "0x120000"), ("amdgpu", "0x038000")])
+def test_a_gpu_without_its_driver(driver: str, kind: str) -> None:
+    odd = bound("odd", driver, *range(7), kind=kind)
+    whole = [bound(f"n{number}", driver, *range(8), kind=kind) for number in range(5)]
+    assert [one[:3] for one in wrong(of(GPU_DRIVER, odd, *whole))] == [("odd", "0000:80:00.0", Outcome.FAIL)]
+    assert [one[:3] for one in wrong(of(GPU_DRIVER, odd))] == [("odd", "0000:80:00.0", Outcome.WARN)]
+    assert wrong(of(GPU_DRIVER, *whole)) == []
+
+
+def test_gpus_that_no_host_gives_its_own_driver_are_those_of_guests() -> None:
+    hosts = [bound(f"n{number}", "nvidia", *range(4)) for number in range(5)]
+    assert wrong(of(GPU_DRIVER, *hosts)) == []
+    assert wrong(of(GPU_DRIVER, *(bound(f"n{number}", "amdgpu") for number in range(3)))) == []
+
+
+def with_switches(name: str, count: int) -> Host:
+    names = [f"0000:{7 + index:02x}:00.0" for index in range(count)]
+    known = {"/proc/driver/nvidia/gpus/0000:19:00.0/information": "Model: H100"}
+    return host(name, known, folders={"/proc/driver/nvidia-nvswitch/devices": names} if names else {})
+
+
+@pytest.mark.parametrize("left", [3, 0])
+def test_a_lost_switch_of_nvlink(left: int) -> None:
+    hosts = [*(with_switches(f"n{number}", 4) for number in range(5)), with_switches("odd", left)]
+    message = f"NVLink switches {left}, 5 others 4"
+    assert wrong(of(NV_SWITCHES, *hosts)) == [("odd", "", Outcome.FAIL, message)]
+    assert wrong(of(NV_SWITCHES, *hosts[:5], host("cpu"))) == []
+    assert wrong(of(NV_SWITCHES, *(with_switches(f"n{number}", 0) for number in range(3)))) == []

@@ -117,7 +117,8 @@ def test_lost_lanes_are_seen_on_a_host_alone() -> None:
 
 
 def test_a_port_without_addresses() -> None:
-    assert wrong(of(ports.IB_PORT_LID, good(lid="0x0"))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no LID")]
+    for lid in ("0x0", "0xffff"):  # unassigned, and the permissive one
+        assert wrong(of(ports.IB_PORT_LID, good(lid=lid))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no LID")]
     assert wrong(of(ports.IB_PORT_LID, good(sm_lid="0x0"))) == [("n1", "mlx5_0/1", Outcome.FAIL, "no SM LID")]
     assert outcomes(of(ports.IB_PORT_LID, good(lid="0x0", link_layer="Ethernet"))) == [Outcome.PASS]
 
@@ -258,6 +259,28 @@ def test_errors_of_pci_express(kind: str, count: int, outcome: Outcome) -> None:
     found = of(pcie.PCIE_ERRORS, host(files=GOOD, later=later))[0]
     assert (found.target, found.outcome) == ("mlx5_0", outcome)
     assert not found.message or found.message == f"{kind} PCI Express errors: {count} in 4.0 s"
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "days", "outcome"),
+    [
+        ("fatal", 1, 3, Outcome.WARN),
+        ("fatal", 1, 8, Outcome.PASS),
+        ("nonfatal", 5, 3, Outcome.WARN),
+        ("nonfatal", 4, 3, Outcome.PASS),
+        ("correctable", 99, 3, Outcome.PASS),
+    ],
+)
+@pytest.mark.parametrize("others", [0, 5])
+def test_totals_of_pci_express_errors_since_a_boot_of_this_week(
+    kind: str, count: int, days: int, outcome: Outcome, others: int
+) -> None:
+    word = {"correctable": "COR", "nonfatal": "NONFATAL", "fatal": "FATAL"}[kind]
+    up = {"/proc/uptime": f"{days * 86400.0} 1.0"}
+    peers = [host(f"p{n}", {**GOOD, **up, f"{PCI}/aer_dev_{kind}": f"TOTAL_ERR_{word} 0"}) for n in range(others)]
+    odd = host("odd", {**GOOD, **up, f"{PCI}/aer_dev_{kind}": f"DLP {count}\nTOTAL_ERR_{word} {count}"})
+    results = {one.host: one.outcome for one in of(pcie.PCIE_ERRORS, *peers, odd) if one.target == "mlx5_0"}
+    assert results == {**{one.name: Outcome.PASS for one in peers}, "odd": outcome}
 
 
 def test_errors_of_last_year_are_not_reported() -> None:

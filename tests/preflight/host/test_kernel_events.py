@@ -14,7 +14,7 @@ from preflight_help import NOW, host, nic, of, wrong
 
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.gpu.gpu_log import LOG_GPU
-from fablint.preflight.checks.host.hardware_log import LOG_AER, LOG_KERNEL
+from fablint.preflight.checks.host.hardware_log import LOG_AER, LOG_EDAC, LOG_KERNEL
 from fablint.preflight.checks.host.storage_log import LOG_LUSTRE, LOG_STORAGE
 from fablint.preflight.checks.network.network_log import LOG_NIC
 from fablint.snapshot.host_snapshot import Output
@@ -286,3 +286,19 @@ def test_what_healthy_hosts_print_when_they_are_booted_is_no_event() -> None:
     )
     for check in (LOG_AER, LOG_KERNEL, LOG_NIC, LOG_GPU, LOG_STORAGE, LOG_LUSTRE):
         assert wrong(of(check, logged(*boot, files=ROOT))) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome"),
+    [
+        ("Memory failure: 0x3a3b2c: recovery action for dirty LRU page: Recovered", "WARN"),
+        ("Memory failure: 0x3a3b2c: recovery action for huge page: Failed", "FAIL"),
+        ("Memory failure: 0x3a3b2c: recovery action for reserved kernel page: Failed", "FAIL"),
+        ("Memory failure: 0x3a3b2c: recovery action for free buddy page: Delayed", "WARN"),
+        ("MCE 0x3a3b2c: recovery action for clean LRU page: Recovered", "WARN"),  # until Linux 4.10
+        ("Memory failure: 0x3a3b2c: corrupted page was clean: dropped without side effects", "PASS"),
+        ("EDAC MC: Ver: 3.0.0", "PASS"),
+    ],
+)
+def test_pages_that_the_kernel_gave_up(line: str, outcome: str) -> None:
+    assert reported(LOG_EDAC, line) == [outcome]

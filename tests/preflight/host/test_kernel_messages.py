@@ -109,6 +109,17 @@ ENDED = [
     (LOG_NIC, "ena 0000:00:05.0 eth0: Keep alive watchdog timeout.", "ena 0000:00:05.0: Device reset completed successfully"),
     (LOG_NIC, "gve 0000:00:04.0: AQ commands timed out, need to reset AQ", "gve 0000:00:04.0 ens4: Device link is up."),
     (LOG_NIC, "hfi1 0000:05:00.0: hfi1_0: Lost 8051 heartbeat", "hfi1 0000:05:00.0 hfi1_0: Port: 1 Link ACTIVE"),
+    (
+        LOG_NIC,
+        "mlx5_core 0000:b1:00.0: health_care:156:(pid 981): handling bad device here",
+        "mlx5_core 0000:b1:00.0: firmware version: 12.20.1010",
+    ),
+    (LOG_NIC, "igc 0000:51:00.0 ens5f0: PCIe link lost, device now detached", "igc 0000:51:00.0 ens5f0: NIC Link is Up 2500 Mbps Full Duplex"),
+    (
+        LOG_GPU,
+        AMD + "XGMI: Set topology failure on device 2a, hive 1, ret -121",
+        "[drm] Initialized amdgpu 3.57.0 20150101 for 0000:68:00.0 on minor 1",
+    ),
     (LOG_NIC, "mlx5_core 0000:b1:00.0 ib0: TX timeout detected", "mlx5_core 0000:b1:00.0 ib0: Link up"),
 ]  # fmt: skip
 

@@ -7,7 +7,7 @@ from preflight_help import host, of, wrong
 
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.check import Check
-from fablint.preflight.checks.host.pcie import PCIE_SPEED, PCIE_WIDTH
+from fablint.preflight.checks.host.pcie import PCIE_ANSWER, PCIE_SPEED, PCIE_WIDTH
 from fablint.preflight.checks.host.pcie_requests import PCIE_ORDERING
 from fablint.preflight.checks.host.slot_bandwidth import PCIE_BANDWIDTH
 from fablint.preflight.host import Host
@@ -94,3 +94,52 @@ def test_relaxed_ordering_that_differs() -> None:
     assert wrong(of(PCIE_ORDERING, *hosts, machine("odd", lspci=text.format("-")))) == [
         ("odd", "mlx5_0", Outcome.WARN, "relaxed ordering off, 4 others on")
     ]
+
+
+ONES = {
+    "current_link_width": "63",
+    "max_link_width": "63",
+    "current_link_speed": "Unknown",
+    "max_link_speed": "Unknown",
+}
+AT = "/sys/bus/pci/devices"
+
+
+def with_device(name: str, **files: str) -> Host:
+    """A host with a NIC and two GPUs; `files` are those of the first GPU."""
+    link = {"current_link_width": "16", "max_link_width": "16", "current_link_speed": "32.0 GT/s PCIe"}
+    link |= {"max_link_speed": "32.0 GT/s PCIe", "vendor": "0x10de", "device": "0x2330", "class": "0x030200"}
+    gpus = {f"{AT}/{address}/{key}": text for address in ("0000:19:00.0", GPU) for key, text in link.items()}
+    gpus |= {f"{AT}/{GPU}/{key}": text for key, text in files.items()}
+    ib = "/sys/class/infiniband/mlx5_0"
+    return host(name, {**gpus, **{f"{ib}/device/{key}": text for key, text in link.items()}}, links={})
+
+
+@pytest.mark.parametrize("count", [1, 2, 6])
+def test_a_gpu_whose_registers_read_as_ones_fails_once(count: int) -> None:
+    hosts = [with_device("odd", **ONES), *(with_device(f"n{number}") for number in range(1, count))]
+    found = [one for check in (PCIE_ANSWER, PCIE_WIDTH, PCIE_SPEED) for one in wrong(of(check, *hosts))]
+    assert [(name, target, outcome) for name, target, outcome, _ in found] == [("odd", f"GPU {GPU}", Outcome.FAIL)]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {
+            "current_link_width": "0",
+            "max_link_width": "0",
+            "current_link_speed": "Unknown",
+            "max_link_speed": "Unknown",
+        },
+        {"current_link_width": "1", "current_link_speed": "2.5 GT/s PCIe"},  # idle
+        {"current_link_width": "255", "max_link_width": "255", "max_link_speed": "Unknown"},
+    ],
+)
+def test_links_that_cannot_be_seen_or_sleep_are_answers(files: dict[str, str]) -> None:
+    assert wrong(of(PCIE_ANSWER, with_device("n1", **files), with_device("n2"))) == []
+
+
+def test_a_nic_whose_registers_read_as_ones() -> None:
+    ib = "/sys/class/infiniband/mlx5_0/device"
+    silent = host("odd", {f"{ib}/{key}": text for key, text in {**ONES, "vendor": "0x15b3"}.items()})
+    assert [one[:3] for one in wrong(of(PCIE_ANSWER, silent))] == [("odd", "mlx5_0", Outcome.FAIL)]

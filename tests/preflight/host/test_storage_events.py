@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from kernel_log_hosts import ROOT, reported
 
-from fablint.preflight.checks.host.storage_log import LOG_LUSTRE, LOG_STORAGE
+from fablint.preflight.checks.host.storage_log import LOG_LUSTRE, LOG_NFS, LOG_STORAGE
 
 EXT4 = "EXT4-fs (sda1): Remounting filesystem read-only"
 XFS = "XFS (dm-0): Please unmount the filesystem and rectify the problem(s)"
@@ -116,3 +116,16 @@ def test_servers_of_lustre() -> None:
     assert reported(LOG_LUSTRE, *[EVICTED, RESTORED] * 5) == ["WARN scratch-OST000a"], "5 evictions within a day"
     assert reported(LOG_LUSTRE, "Lustre: Lustre: Build Version: 2.15.4") == ["PASS"]
     assert reported(LOG_LUSTRE, "usb 1-1: new high-speed USB device number 2") == ["SKIP"]
+
+
+@pytest.mark.parametrize("server", ["nfs01", "10.2.80.41", "fs-1.example.org", "sr1", "2001:db8::7"])
+@pytest.mark.parametrize(
+    "words", ["nfs: server {} not responding, still trying", "lockd: server {} not responding, timed out"]
+)
+def test_servers_of_nfs(words: str, server: str) -> None:
+    lost, back = words.format(server), f"{words.partition(':')[0]}: server {server} OK"
+    assert reported(LOG_NFS, lost) == [f"WARN {server}"]
+    assert reported(LOG_NFS, lost, hours=25) == [f"PASS {server}"]
+    assert reported(LOG_NFS, lost, back) == [f"PASS {server}"]
+    assert reported(LOG_NFS, lost, back.replace(server, "other")) == [f"WARN {server}"]
+    assert reported(LOG_NFS, back, lost) == [f"WARN {server}"]

@@ -36,6 +36,7 @@ UNSEEN = {
     "pcie.bandwidth",
     "net.tcp",
     "host.cpuset",
+    "gpu.nvswitch",
 }
 
 

@@ -24,6 +24,7 @@ from fablint.snapshot.host_snapshot import text_in
 _HOUR = 3600.0
 _FEWEST_PEERS = 4  # components of other hosts, for a comparison of totals
 _TIMES = 10.0  # factor above most peers, and above the limit per hour
+_LASTING = 7 * 24.0  # hours since the boot in which a total counts as growth
 _RARE = 0.1  # share of the limit per hour, on average since boot: less is old
 
 DIAGS_LIMITS = {  # defaults of infiniband-diags; errors of the link
@@ -168,7 +169,7 @@ class _Peers:
         self.high: dict[tuple[str, str], dict[str, int]] = defaultdict(dict)  # host and component: high totals
         self.own: Counter[tuple[str, str]] = Counter()  # host and counter: components with it, if some totals are high
         totals: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))  # by class and counter
-        high = {name: _TIMES * limit.hour for name, limit in limits.items()}
+        high = {name: min(_TIMES * limit.hour, limit.most) for name, limit in limits.items()}
         for host, parts in parts_of_hosts:
             of_kind = totals[host.kind]
             for part in parts:
@@ -198,6 +199,8 @@ class _Peers:
     def above(self, host: Host, part: CountedPart, grown: Mapping[str, Delta]) -> Mapping[str, str]:
         """Return counters of a component that are far above those of peers, and not explained by the uptime.
 
+        A total above the limit of any growth counts if the host was booted within a week.
+
         Without peers the limit per hour applies to the time since the boot.
         """
         result = {}
@@ -207,7 +210,9 @@ class _Peers:
             usual, hours = self.usual[key], (host.uptime_s or 0.0) / _HOUR
             if name in grown:
                 continue
-            if others < _FEWEST_PEERS:
+            if value >= self.limits[name].most and host.uptime_s is not None and hours <= _LASTING:
+                result[name] = f"{value} since boot"
+            elif others < _FEWEST_PEERS:
                 if host.uptime_s is not None and value >= limit * hours:
                     result[name] = f"{value} since boot, {value / max(hours, 1):.3g} per hour"
             elif value >= _TIMES * max(usual, 1) and value >= _RARE * limit * hours:

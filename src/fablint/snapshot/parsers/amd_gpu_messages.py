@@ -1,7 +1,7 @@
 """Kernel log lines in which the driver amdgpu reports failures and recoveries of GPUs.
 
 The texts are those of the sources of Linux 5.6 to 6.18 (drivers/gpu/drm/amd/amdgpu: amdgpu_ras.c, amdgpu_ras_eeprom.c,
-amdgpu_device.c, amdgpu_job.c, amdgpu_kms.c, nbio_v7_4.c, nbio_v7_9.c; drivers/gpu/drm/amd/pm/swsmu;
+amdgpu_device.c, amdgpu_job.c, amdgpu_kms.c, amdgpu_xgmi.c, nbio_v7_4.c, nbio_v7_9.c; drivers/gpu/drm/amd/pm/swsmu;
 drivers/gpu/drm/amd/amdkfd), and of ROCm's version of the driver. Until Linux 5.10 some lines have
 `[drm:FUNCTION [amdgpu]] *ERROR*` and no device.
 """
@@ -16,6 +16,7 @@ _INIT = "the driver could not initialise the GPU"
 _RESET = "reset failed"
 _RING = "ring timeout"
 _LOST = "lost from the bus"
+_LINKS = "XGMI links to the other GPUs not set up"
 _REPLACE = "more bad pages than permitted"
 _BOOT = "self-test at boot failed"
 _PREEMPTION = "queue preemption failed"
@@ -54,6 +55,7 @@ EVENTS = (
     Pattern("GPU Recovery Failed", rf"{_DRM}GPU Recovery Failed: ", Grade.FAIL, _RESET),
     Pattern("device lost from bus", rf"{_GPU}.*device lost from bus!", Grade.FAIL, _LOST),
     Pattern("error recovery failed", rf"{_GPU}.*PCIe error recovery failed", Grade.FAIL, _LOST),
+    Pattern(" topology failure on device", rf"{_GPU}.*XGMI: [GS]et topology failure on device", Grade.FAIL, _LINKS),
     Pattern("RAS records:", rf"{_GPU}.*RAS records:\d+ exceeds? threshold:\d+", Grade.FAIL, _REPLACE),
     Pattern("Saved bad pages ", rf"{_GPU}.*Saved bad pages \d+ reaches threshold", Grade.FAIL, _REPLACE),
     Pattern("RAS records:", rf"{_GPU}.*RAS records:\d+ exceeds 90%", Grade.WARN, "few bad pages are left"),
@@ -78,7 +80,9 @@ EVENTS = (
 _ENDED = (_UNCORRECTABLE, _DEFERRED, _RESET, _RING, _PREEMPTION, _SILENT)
 ENDINGS = (
     RecoveryPattern("GPU reset(", rf"{_GPU}.*GPU reset\(\d+\) succeeded!", _ENDED),
-    RecoveryPattern("Initialized amdgpu ", rf"Initialized amdgpu [\d.]+(?: \d+)? for {BDF} ", (*_ENDED, _INIT, _LOST)),
+    RecoveryPattern(
+        "Initialized amdgpu ", rf"Initialized amdgpu [\d.]+(?: \d+)? for {BDF} ", (*_ENDED, _INIT, _LOST, _LINKS)
+    ),
     # without a device, as the lines that it ends
     RecoveryPattern("GPU reset(", r"GPU reset\(\d+\) succeeded!(?P<device>)", _ENDED),
 )

@@ -1,10 +1,10 @@
 """Kernel log lines in which NIC drivers report failures and recoveries: one table per driver.
 
 The texts are those of the sources of Linux 4.4 to 6.18 (drivers/net/ethernet/{mellanox/{mlx4,mlx5},broadcom/bnxt,
-intel/ice,amazon/ena,google/gve,pensando/ionic,microsoft/mana}, drivers/infiniband/hw/{bnxt_re,irdma,efa,hfi1},
-drivers/infiniband/ulp/ipoib, drivers/infiniband/core, net/sched/sch_generic.c). Few drivers report a recovery
-explicitly: after a reset or a reload the driver reports that the link is up. `cxi_ss1` has a parser of its own, since
-its messages name the class of an error.
+intel/{ice,i40e,ixgbe,igb,igc,e1000e,fm10k},amazon/ena,google/gve,pensando/ionic,microsoft/mana},
+drivers/infiniband/hw/{bnxt_re,irdma,efa,hfi1}, drivers/infiniband/ulp/ipoib, drivers/infiniband/core,
+net/sched/sch_generic.c). Few drivers report a recovery explicitly: after a reset or a reload the driver reports that
+the link is up. `cxi_ss1` has a parser of its own, since its messages name the class of an error.
 """
 
 from __future__ import annotations
@@ -38,6 +38,8 @@ _CABLE = "cable error"
 _POWER = "too little power in the slot"
 _FIRMWARE_LOST = "firmware of the port does not answer"
 _REQUIRES_REBOOT = "requires a reboot"
+_REFUSED = "module that the NIC does not accept"
+_GONE = "lost from the bus"
 
 
 class DriverMessages(NamedTuple):
@@ -53,6 +55,8 @@ MLX5 = DriverMessages(
     (
         Pattern("health compromised", rf"{_M}: .*health compromised", Grade.FAIL, _UNHEALTHY),
         Pattern("Fatal error ", rf"{_M}: .*Fatal error \d+ detected", Grade.FAIL, _FATAL),
+        # the only line that all releases print: until Linux 4.18 no other one names a fatal error
+        Pattern("handling bad device here", rf"{_M}: .*handling bad device here", Grade.FAIL, _FATAL),
         Pattern("health recovery ", rf"{_M}: .*health recovery (?:failed|flow aborted)", Grade.FAIL, _NOT_RECOVERED),
         Pattern("Driver is in error state", rf"{_M}: .*Driver is in error state", Grade.FAIL, _ERROR_STATE),
         Pattern("timeout. Will cause a leak", rf"{_M}: .*timeout\. Will cause a leak", Grade.FAIL, _NO_ANSWER),
@@ -70,6 +74,7 @@ MLX5 = DriverMessages(
     ),
     (
         RecoveryPattern("health re", rf"{_M}: .*health re[cv]overy succe+ded", _MLX5_STATES),
+        RecoveryPattern(": firmware version: ", rf"{_M}: firmware version: \d", _MLX5_STATES),  # the driver was loaded
         RecoveryPattern("Port module event", rf"{_M}: .*module \d+, Cable plugged", (_MODULE_HOT, _CABLE)),
         RecoveryPattern("sufficient power", rf"{_M}: .*advertised sufficient power", (_POWER,)),
         RecoveryPattern(": Link up", rf"{INTERFACE}: Link up\b", (STALLED,)),
@@ -106,6 +111,7 @@ BNXT_EN = DriverMessages(
         Pattern("during FW reset", rf"{_B} .*bnxt_open\(\) failed during FW reset", Grade.FAIL, _ABORTED),
         Pattern("Firmware init phase", rf"{_B} .*Firmware init phase \d failed", Grade.FAIL, _ABORTED),
         Pattern("Error (timeout: ", rf"{_B} .*Error \(timeout: \d+\) msg ", Grade.WARN, _NO_ANSWER),
+        Pattern("bandoning msg", rf"{_B} .*[Aa]bandoning msg.* due to firmware status", Grade.WARN, _NO_ANSWER),
         Pattern(
             "Chip temperature has gone above",
             rf"{_B} .*Chip temperature has gone above the (?:warning|critical) ",
@@ -153,6 +159,7 @@ ICE = DriverMessages(
     ),
     (RecoveryPattern(": NIC Link is ", rf"{_I} [\w.-]+: NIC Link is [Uu]p\b", (_REBUILD,)),),
 )
+_LAN = rf"(?:ice|i40e|ixgbe|igb|igc|e1000e|fm10k) {BDF}"
 _INTEL = rf"(?:ice|i40e|idpf) {BDF}"
 IRDMA = DriverMessages(
     (
@@ -161,6 +168,17 @@ IRDMA = DriverMessages(
         Pattern("critical PE Error", rf"{_INTEL} [\w.-]+: critical PE Error", Grade.WARN, _PROTOCOL_ENGINE),
     ),
     (RecoveryPattern(": NIC Link is ", rf"{_INTEL} [\w.-]+: NIC Link is [Uu]p\b", (_HMC, _PROTOCOL_ENGINE)),),
+)
+INTEL = DriverMessages(
+    (
+        Pattern(
+            "Rx/Tx is disabled on this device", rf"{_LAN}.*: Rx/Tx is disabled on this device", Grade.WARN, _REFUSED
+        ),
+        Pattern("Detected Tx Unit ", rf"{INTERFACE}: Detected Tx Unit H\w+", Grade.WARN, STALLED),
+        Pattern("Adapter removed", rf"{_LAN}.*: Adapter removed", Grade.FAIL, _GONE),
+        Pattern("PCIe link lost", rf"{_LAN}.*: PCIe link lost", Grade.FAIL, _GONE),
+    ),
+    (RecoveryPattern(": NIC Link is ", rf"{_LAN} [\w.-]+: NIC Link is [Uu]p\b", (_REFUSED, _GONE)),),
 )
 
 _E = rf"ena {BDF}"
@@ -263,6 +281,6 @@ KERNEL = DriverMessages(
     (RecoveryPattern(": NIC Link is ", rf"{INTERFACE}: NIC Link is [Uu]p\b", (STALLED,)),),
 )
 
-DRIVERS = (MLX4, MLX5, BNXT_EN, BNXT_RE, ICE, IRDMA, ENA, EFA, GVE, MANA, IONIC, HFI1, KERNEL)
+DRIVERS = (MLX4, MLX5, BNXT_EN, BNXT_RE, ICE, IRDMA, INTEL, ENA, EFA, GVE, MANA, IONIC, HFI1, KERNEL)
 EVENTS = tuple(pattern for driver in DRIVERS for pattern in driver.events)
 ENDINGS = tuple(pattern for driver in DRIVERS for pattern in driver.endings)

@@ -63,9 +63,16 @@ def pcie_recoveries(lines: Sequence[Line]) -> Iterator[Recovery]:
 _ERROR = re.compile(r"EDAC (?P<device>\w{1,20})\b.*?: (?P<count>\d{1,9}) (?P<kind>CE|UE)\b")
 
 
+# the kernel gives up a page with an uncorrected error, whatever reported it: a machine check, the firmware, Arm's RAS
+_GIVEN_UP = re.compile(r"(?:Memory failure|MCE):? 0x[0-9a-f]{1,16}: recovery action for .{1,60}: (?P<result>\w+)")
+
+
 def memory_events(lines: Sequence[Line]) -> Iterator[Event]:
-    """Yield memory errors (EDAC) with the number of errors that a line reports."""
+    """Yield memory errors (EDAC) with the number of errors that a line reports, and pages that the kernel gave up."""
     for line in lines:
+        if given_up := _GIVEN_UP.search(line.text):
+            grade = Grade.FAIL if given_up["result"] == "Failed" else Grade.WARN
+            yield Event(grade, "memory page with an uncorrected error given up", "", line)
         match = _ERROR.search(line.text)
         if match and int(match["count"]):
             bad = match["kind"] == "UE"

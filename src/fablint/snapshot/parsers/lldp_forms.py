@@ -11,22 +11,27 @@ from typing import Any
 from xml.etree import ElementTree
 
 from fablint.snapshot.parsers.documents import documents
+from fablint.snapshot.parsers.lldp_tables import of_eos, table_documents
 
 _Entry = dict[str, Any]
 _PART = re.compile(
     r"^ *(?P<tag>Interface|Local chassis|Chassis|ChassisID|SysName|Capability|Port|PortID|PortDescr): *(?P<text>.*)$"
 )
-_KEY = re.compile(r"^lldp\.(?P<port>.+?)\.(?P<path>via|(?:chassis|port)\.[^=\n]+)=(?P<text>.*)$", re.MULTILINE)
+_KEY = re.compile(r"^lldp\.(?P<port>.+?)\.(?:via|(?P<part>chassis|port)\.(?P<key>[^=\n]+))=(?P<text>.*)$", re.MULTILINE)
 _LOCAL = re.compile(r"^local-chassis\.chassis\.name=(.*)$", re.MULTILINE)
 
 
 def lldp_documents(text: str) -> list[Any]:
-    """Return the documents in an output of lldpcli of any form."""
+    """Return the documents in an output of lldpcli of any form, or in the table of a switch."""
     start = text.lstrip()[:1]
     if start == "<":
         return list(_of_xml(text))
-    others = [] if start in ("{", "[") else list(_of_keys(text)) or list(_of_text(text))
-    return others or documents(text)
+    others = [] if start in ("{", "[") else list(_of_keys(text)) or list(_of_text(text)) or table_documents(text)
+    return others or [of_eos(one) if _is_of_eos(one) else one for one in documents(text)]
+
+
+def _is_of_eos(document: object) -> bool:
+    return isinstance(document, dict) and "lldpNeighbors" in document
 
 
 def _document(entries: list[_Entry], name: str) -> Iterator[dict[str, Any]]:
@@ -80,8 +85,8 @@ def _of_keys(text: str) -> Iterator[dict[str, Any]]:
     """Parse the form `keyvalue`: `lldp.eth0.chassis.mac=1c:34:da:00:00:01`; a neighbour begins with `via`."""
     entries: list[_Entry] = []
     for row in _KEY.finditer(text):
-        part, _, key = row["path"].partition(".")
-        if part == "via":
+        part, key = row["part"], row["key"]
+        if part is None:
             entries.append(_neighbour(row["port"], row["text"]))
         elif entries:
             there = entries[-1][part][0]

@@ -41,6 +41,7 @@ EVENTS = (
         Grade.WARN,
         _SILENT,
     ),
+    Pattern("; giving up", rf"{BDF}: not ready \d+ms after .{{1,40}}; giving up", Grade.WARN, _SILENT),
     # of every driver; until Linux 6.7 the line begins with the name of the driver
     Pattern("probe of ", rf"\bprobe of {BDF} failed with error -\d", Grade.FAIL, NOT_STARTED),
     Pattern("probe with driver ", rf"{BDF}: probe with driver \S+ failed with error -\d", Grade.FAIL, NOT_STARTED),

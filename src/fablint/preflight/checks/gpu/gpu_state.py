@@ -8,7 +8,7 @@ from typing import Any
 
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.check import Check
-from fablint.preflight.host import GPUS, Host
+from fablint.preflight.host import GPUS, NVSWITCHES, Host
 from fablint.preflight.judges import limit, uniform, uniform_settings
 from fablint.preflight.judges.nvidia import NVIDIA_SMI, per_gpu, why_no_gpu
 from fablint.preflight.judges.uniform import Settings, SettingsComparison, ValueComparison
@@ -16,7 +16,6 @@ from fablint.snapshot.parsers.nvidia_smi import QUERY, Gpu
 from fablint.text.sanitise import shortened
 from fablint.text.units import share_text
 
-NVSWITCHES = "/proc/driver/nvidia-nvswitch/devices"
 _PEER_MODULES = ("nvidia_peermem", "nv_peer_mem")
 
 

@@ -12,7 +12,7 @@ from fablint.model.preflight_results import Outcome, Result, Severity
 from fablint.preflight.check import Check, Judge, SiteValues, typical_value
 from fablint.preflight.class_values import worded
 from fablint.preflight.fleet import Fleet
-from fablint.preflight.host import GPUS, Host
+from fablint.preflight.host import GPUS, NVSWITCHES, PCI, Host
 from fablint.preflight.judges import limit
 from fablint.preflight.judges.uniform import ValueComparison
 from fablint.snapshot.parsers.nvlink import nvlink_errors, nvlink_speeds
@@ -61,6 +61,44 @@ GPU_COUNT = Check(
             is_severe=lambda host, value, _: value != 0 or bool(host.accelerators),
             typical=lambda values: typical_value(values) or None,  # nothing is less than no GPUs
         ),
+    ),
+)
+
+
+_DRIVERS = {"0x10de": "nvidia", "0x1002": "amdgpu"}  # by the vendor of a GPU
+
+
+def _driver(host: Host) -> Mapping[str, str]:
+    vendors = {address: host.read(f"{PCI}/{address}/vendor") or "" for address in host.accelerators}
+    names = {address: _DRIVERS[vendor] for address, vendor in vendors.items() if vendor in _DRIVERS}
+    bound = {
+        address for address, name in names.items() if f"/sys/bus/pci/drivers/{name}/{address}" in host.snapshot.links
+    }
+    return {address: "with a driver" if address in bound else "without a driver" for address in names}
+
+
+GPU_DRIVER = Check(
+    id="gpu.driver",
+    what="the driver of every GPU of NVIDIA and AMD",
+    source="/sys/bus/pci/drivers/{nvidia,amdgpu}",
+    rule="loaded for it as on most similar hosts, alone as for most GPUs of the host",
+    severity=Severity.FAIL,
+    component="host",
+    remedy="check the kernel log for why the driver did not start the GPU; reset the GPU or reboot the host",
+    judge=ValueComparison("{}", "no GPU of NVIDIA or AMD", compares_parts=True).judge(_driver),
+)
+
+
+NV_SWITCHES = Check(
+    id="gpu.nvswitch",
+    what="the number of NVLink switches",
+    source=NVSWITCHES,
+    rule="not fewer than on most similar hosts",
+    severity=Severity.FAIL,
+    component="host",
+    remedy="check the kernel log for SXid and PCIe errors; have the board inspected",
+    judge=ValueComparison("NVLink switches {}", "no NVLink switch", below=True).judge(
+        lambda host: {"": len(host.snapshot.names(NVSWITCHES))} if host.snapshot.names(GPUS) else {}
     ),
 )
 

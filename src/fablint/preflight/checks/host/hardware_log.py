@@ -105,13 +105,16 @@ LOG_SLOT = Check(
 
 LOG_EDAC = Check(
     id="log.edac",
-    what="memory errors (EDAC)",
+    what="memory errors (EDAC), and pages of the memory that the kernel gave up",
     source=KERNEL_LOG,
-    rule="no uncorrected error; corrected errors are a note, more than 100 per day a warning",
+    rule=(
+        "no uncorrected error; a page that was given up warns for a day, one in use by the kernel fails; corrected "
+        "errors are a note, more than 100 per day a warning"
+    ),
     severity=Severity.FAIL,
     component="host",
     remedy="replace the DIMM that the log names",
-    judge=log_events(("EDAC MC",), memory_events),
+    judge=log_events(("EDAC MC", ": recovery action for "), memory_events),
 )
 
 

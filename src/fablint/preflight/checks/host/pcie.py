@@ -8,7 +8,7 @@ from typing import Any
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.check import Check
 from fablint.preflight.host import CXI, INFINIBAND, NET, Host
-from fablint.preflight.judges import at_least_peers, growth, uniform
+from fablint.preflight.judges import at_least_peers, growth, limit, uniform
 from fablint.preflight.judges.growth import CountedPart, Excess, Limit
 from fablint.preflight.judges.outputs import NO_PCI_DEVICE
 from fablint.preflight.judges.peers import Part
@@ -16,6 +16,7 @@ from fablint.snapshot.cards import bridges_above
 from fablint.snapshot.parsers.tallies import pcie_figure
 
 _PCI = "/sys/bus/pci/devices"
+_ONES = "63"  # 6 bits of the register of the link, the number of lanes
 _GPU_CLASSES = ("0x0302", "0x1200")  # 3D controller, processing accelerator
 
 
@@ -37,10 +38,38 @@ def _links(host: Host, file: str) -> Iterator[Part]:
 def _link(host: Host, name: str, folder: str, make: str, file: str) -> Part:
     """Return a property of a PCI Express link with its maximum; they are files such as `current_link_width`."""
     now, most = (pcie_figure(host.read(f"{folder}/{when}_link_{file}")) for when in ("current", "max"))
-    if most is None:
+    if most is None or _is_silent(host, folder):
         now = None  # neither is known in some drivers and virtual machines
     alone = None if host.is_virtual else most
     return Part(name, now, f"{make} {most}", alone, "its PCI Express link is not visible")
+
+
+def _is_silent(host: Host, folder: str) -> bool:
+    """Return whether all bits of a device's registers are 1: so the bus reads a device that does not answer."""
+    return host.read(f"{folder}/current_link_width") == _ONES
+
+
+def _answers(check: Check, host: Host) -> Iterable[Result]:
+    gpus = {f"GPU {address}": f"{_PCI}/{address}" for address in sorted(host.accelerators)}
+    for name, folder in {**host.fabric_devices, **gpus}.items():
+        if host.read(f"{folder}/current_link_width") is None:
+            yield check.skip(host.name, name, "its PCI Express link is not visible")
+        elif _is_silent(host, folder):
+            yield check.failure(host.name, name, "does not answer: all bits of its registers are 1")
+        else:
+            yield check.ok(host.name, name)
+
+
+PCIE_ANSWER = Check(
+    id="pcie.answer",
+    what="whether fabric devices and GPUs answer on PCI Express",
+    source=f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_width; {_PCI}",
+    rule="the width of the link is one that exists: a device that fell off the bus has 63 lanes",
+    severity=Severity.FAIL,
+    component="nic",
+    remedy="check the kernel log; power the host off and on, then reseat or replace the card",
+    judge=limit(_answers, NO_PCI_DEVICE),
+)
 
 
 def _widths(host: Host) -> Iterator[Part]:
@@ -111,7 +140,7 @@ PCIE_ERRORS = Check(
     source=f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/aer_dev_correctable, _nonfatal, _fatal",
     rule=(
         "no fatal and fewer than 5 non-fatal errors within a week; 10 corrected errors in an hour warn, at the first "
-        "reading totals far above those of similar hosts"
+        "reading totals of a week, or far above those of similar hosts"
     ),
     severity=Severity.FAIL,
     component="nic",

@@ -1,4 +1,4 @@
-"""Checks of the kernel log for errors of disks, local file systems and Lustre.
+"""Checks of the kernel log for errors of disks, local file systems, Lustre and NFS.
 
 Measurements do not depend on storage, so most events are warnings. A read-only root file system is a failure, because
 nothing can be written on the host.
@@ -149,6 +149,26 @@ LOG_LUSTRE = Check(
         _LUSTRE_PATTERNS,
         _LUSTRE_ENDINGS,
         lacks=lambda host: "" if host.kernel_log.lines_with([_LUSTRE]) else "no line of Lustre in the log",
+    ),
+)
+
+
+_SERVER = r"(?:nfs|lockd): server (?P<device>[\w.:-]{1,80})"
+_NFS = ("nfs: server ", "lockd: server ")
+
+LOG_NFS = Check(
+    id="log.nfs",
+    what="NFS servers that do not answer",
+    source=KERNEL_LOG,
+    rule="every server that did not answer within a day has answered since",
+    component="host",
+    remedy="check the network between the host and the server, and the server; unmount what is stale (umount -l)",
+    judge=log_patterns(
+        [
+            Pattern(word, rf"{_SERVER} not responding, (?:still trying|timed out)", Grade.WARN, "no answer")
+            for word in _NFS
+        ],
+        [RecoveryPattern(word, rf"{_SERVER} OK") for word in _NFS],
     ),
 )
 

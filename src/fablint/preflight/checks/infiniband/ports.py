@@ -19,6 +19,7 @@ from fablint.snapshot.rdma_ports import ACTIVE, RdmaPort
 from fablint.text.sanitise import shortened
 
 _PORTS = f"{INFINIBAND}/DEVICE/ports/PORT"
+_NO_LIDS = (0, 0xFFFF)  # unassigned, and the permissive LID that a port has until then
 _LINK_UP = "LinkUp"
 _TRYING = ("Polling", "PortConfigurationTraining", "LinkErrorRecovery", "Phy Test")  # the port looks for a partner
 
@@ -115,7 +116,7 @@ def _lid(check: Check, host: Host) -> Iterator[Result]:
         if port.link_layer != "InfiniBand":
             continue
         lids = {name: host.number(f"{port.folder}/{name}") for name in ("lid", "sm_lid")}
-        missing = [name.upper().replace("_", " ") for name, lid in lids.items() if lid == 0]
+        missing = [name.upper().replace("_", " ") for name, lid in lids.items() if lid in _NO_LIDS]
         if not port.is_active or None in lids.values():
             yield check.skip(host.name, port.target, "not active, or the driver does not report its LID")
         elif missing:

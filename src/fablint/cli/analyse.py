@@ -41,9 +41,8 @@ def analyse(
     from fablint.workflows import analysis, run_files
     from fablint.workflows.run_history import site_with_baseline
 
-    external = run_files.load_findings(findings)
     run = session.read(runs)
     site = site_with_baseline(session.machine(), baseline, site or run_files.own_file(run, run_files.SITE))
     with session.working(f"judging {plural(len(run.hosts), 'host')}") as step:
-        diagnosis = analysis.diagnose(run, run_files.load_topology(topology, run), external, site, step=step)
+        diagnosis = analysis.judge(run, topology, findings, site, step=step)
     return session.verdict(run, diagnosis)

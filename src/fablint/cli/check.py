@@ -201,7 +201,7 @@ def _cluster(session: Session, request: CheckRequest) -> int:
 
 def _submitted(session: Session, request: CheckRequest, options: JobOptions, *, dry_run: bool, detach: bool) -> int:
     """Submit the check to the scheduler; if it is waited for, print its outcome."""
-    from fablint.workflows import analysis, measurement, run_files
+    from fablint.workflows import analysis, measurement
     from fablint.workflows.check.check_run import CheckOutcome
     from fablint.workflows.run_formats import read
 
@@ -222,7 +222,7 @@ def _submitted(session: Session, request: CheckRequest, options: JobOptions, *, 
     if not (output / "zarr.json").exists():
         raise UsageError(f"job {job.id} measured nothing", f"see {job.log}")
     run = read(output)
-    diagnosis = analysis.diagnose(run, run_files.load_topology(None, run))
+    diagnosis = analysis.judge(run)
     session.outcome(CheckOutcome(run, diagnosis, analysis.page_of(output)))
     return state.exit_code or 0
 

@@ -108,7 +108,7 @@ def _fabric() -> CheckOutcome:
     (FABRIC / MARK).touch()
     run_files.save_topology(fabric.topology, FABRIC)
     run = run_formats.read(FABRIC)
-    diagnosis = analysis.diagnose(run, run_files.load_topology(None, run))
+    diagnosis = analysis.judge(run)
     analysis.write_report(run, diagnosis, analysis.page_of(FABRIC))
     return CheckOutcome(run, diagnosis, analysis.page_of(FABRIC))
 

@@ -143,7 +143,7 @@ def _refuse_other_suffix(output: Path | None, suffix: str) -> None:
 
 def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, form: _Form) -> int:
     from fablint.model.names import plural
-    from fablint.workflows import analysis, run_files
+    from fablint.workflows import analysis
 
     if form.pdf and form.png is not None:
         raise UsageError("--pdf and --png contradict each other", "give one of them")
@@ -155,10 +155,8 @@ def _page(session: Session, runs: tuple[Path, ...], sources: _Sources, form: _Fo
         raise UsageError("joined runs have no folder for the page", "name the page with -o page.html")
     if run.path is None and form.output is None:
         raise UsageError(f"{runs[0]} is a file, not a run directory for the page", "name the page with -o page.html")
-    topology = run_files.load_topology(sources.topology, run)
-    external = run_files.load_findings(sources.findings)
     with session.working(f"judging {plural(len(run.hosts), 'host')}") as step:
-        diagnosis = analysis.diagnose(run, topology, external, sources.site, step=step)
+        diagnosis = analysis.judge(run, *sources, step=step)
     page = form.output or analysis.page_of(runs[0]).with_name(form.default_name)
     code = session.verdict(run, diagnosis)  # first: a page that cannot be written costs no verdict
     with session.working(f"writing {page}"):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,10 +13,14 @@ from typing import TYPE_CHECKING
 from fablint.errors import UsageError
 from fablint.model import Run, Scope, Topology
 from fablint.model.host_name import HostNames
+from fablint.system import System
 from fablint.workflows.run_files import (
     INTRA_NODE,
     LAUNCHES,
+    REPORT,
     SITE,
+    load_diagnosis,
+    load_findings,
     load_host_facts,
     load_known_faults,
     load_own_verdict,
@@ -22,6 +29,7 @@ from fablint.workflows.run_files import (
     missing_levels,
     own_file,
     own_files,
+    save_diagnosis,
     save_octets,
     save_text,
     with_own_counters,
@@ -31,6 +39,84 @@ if TYPE_CHECKING:
     from fablint.model import Diagnosis, Finding, Verdict
     from fablint.model.limits.thresholds import Comparison, Threshold
     from fablint.model.run_changes import RunChanges
+
+
+def judge(
+    run: Run,
+    topology: Path | None = None,
+    findings: Path | None = None,
+    site: Path | None = None,
+    step: Callable[[int, int], None] | None = None,
+) -> Diagnosis:
+    """Diagnose a run by files; a complete run directory is judged once by the same files.
+
+    The diagnosis is kept in the run directory, where that can be written, and is read from it until a file changes.
+
+    Parameters
+    ----------
+    run
+        The run.
+    topology, findings, site
+        Topology file, verdict of another tool, site file; None: the one in the run directory, if there is one.
+    step
+        As of `diagnose`.
+
+    Raises
+    ------
+    UsageError
+        A file cannot be read, or the topology names none of the hosts of the run.
+    """
+    site = site or own_file(run, SITE)
+    inputs = ""
+    if run.path is not None and run.state == "complete":
+        day = System().now().date() if site else None
+        with suppress(OSError):
+            inputs = _inputs_of(run.path, filter(None, (topology, findings, site)), day)
+    kept = load_diagnosis(run.path, inputs) if run.path is not None and inputs else None
+    if kept is not None:
+        return kept
+    diagnosis = diagnose(run, load_topology(topology, run), load_findings(findings), site, step=step)
+    if run.path is not None and inputs:
+        save_diagnosis(diagnosis, run.path, inputs)
+    return diagnosis
+
+
+def _inputs_of(run: Path, files: Iterable[Path], day: date | None) -> str:
+    """Return a digest of what a diagnosis follows from: another one where any of it has changed.
+
+    Files of the run and of fablint count by name, size and the times of their last changes, files of the user by their
+    contents.
+
+    Parameters
+    ----------
+    run
+        Run directory.
+    files
+        Files of the user: topology, findings, site file.
+    day
+        Day for which known faults hold; None: they do not matter.
+
+    Raises OSError where a file of the run cannot be looked at.
+    """
+    lines = [str(day)]
+    for entry in (*_files_below(run), *_files_below(Path(__file__).parents[1])):
+        facts = entry.stat()
+        lines.append(f"{entry.path} {facts.st_size} {facts.st_mtime_ns} {facts.st_ctime_ns}")
+    for path in files:
+        lines.append(str(path))
+        with suppress(OSError):  # a diagnosis by this file refuses it
+            lines.append(hashlib.sha256(path.read_bytes()).hexdigest())
+    return hashlib.sha256(os.fsencode("\n".join(lines))).hexdigest()
+
+
+def _files_below(folder: Path) -> Iterator[os.DirEntry[str]]:
+    """Files below a folder, in order, without those that Python writes and what is written about a judgement."""
+    with os.scandir(folder.absolute()) as entries:
+        for entry in sorted(entries, key=lambda entry: entry.name):
+            if not entry.is_dir(follow_symlinks=False):
+                yield entry
+            elif entry.name not in (REPORT, "__pycache__"):
+                yield from _files_below(Path(entry))
 
 
 def diagnose(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
@@ -18,7 +18,7 @@ from fablint.system import DISK_FULL
 from fablint.system.written_files import replace_octets
 
 if TYPE_CHECKING:
-    from fablint.model import Finding, Note, Verdict
+    from fablint.model import Diagnosis, Finding, Note, Verdict
     from fablint.model.limits.thresholds import Threshold
     from fablint.preflight.site.expectations import Site
     from fablint.system import System
@@ -35,6 +35,8 @@ LEVELS = f"{ROUNDS}/levels.json"  # levels that its check planned
 HOST_FACTS = "hosts.json"  # CPU model, firmware, driver, image of its hosts
 FINDINGS = "findings.json"  # findings from outside the measurement, such as those of preflight
 COUNTERS = "counters.json"  # counters of its NICs before the first launch and after the last
+REPORT = "report"  # what is written about its judgement
+DIAGNOSIS = f"{REPORT}/diagnosis.json"  # the last judgement by all of its files
 
 
 def save_text(path: Path, text: str) -> None:
@@ -347,3 +349,23 @@ def load_levels(run: Run) -> Sequence[PlannedLevel]:
 def missing_levels(run: Run) -> list[str]:
     """Return the names of the levels that the check of a run planned and never began, in order."""
     return list(dict.fromkeys(level.name for level in load_levels(run) if level.is_missing(run.facts.rows)))
+
+
+def load_diagnosis(run: Path, inputs: str) -> Diagnosis | None:
+    """Read the diagnosis in a run directory; None where it does not follow from these inputs, or is damaged."""
+    from fablint.analyse.diagnosis_document import diagnosis_of
+
+    try:
+        document = json.loads((run / DIAGNOSIS).read_text(encoding="utf-8"))
+        return diagnosis_of(document["diagnosis"]) if document["inputs"] == inputs else None
+    except (OSError, ValueError, KeyError, TypeError, UsageError):
+        return None
+
+
+def save_diagnosis(diagnosis: Diagnosis, run: Path, inputs: str) -> None:
+    """Write a diagnosis and the digest of its inputs into the run directory, where that can be written."""
+    from fablint.analyse.diagnosis_document import diagnosis_document
+
+    with suppress(IncompleteError, UsageError):
+        document = {"inputs": inputs, "diagnosis": diagnosis_document(diagnosis)}
+        save_text(run / DIAGNOSIS, json.dumps(document))

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fablint.errors import FablintError, UsageError
-from fablint.workflows.run_files import load_thresholds, load_topology, save_text
+from fablint.workflows.run_files import load_thresholds, save_text
 
 if TYPE_CHECKING:
     from fablint.history.database import Database
@@ -73,13 +73,13 @@ def add_runs(database: Database, paths: Sequence[Path], topology: Path | None) -
     """
     from fablint.history.database import add
     from fablint.history.records import record_of
-    from fablint.workflows.analysis import diagnose
+    from fablint.workflows.analysis import judge
     from fablint.workflows.run_formats import read
 
     for path in paths:
         try:
             run = read(path)
-            diagnosis = diagnose(run, load_topology(topology, run))
+            diagnosis = judge(run, topology)
             where = os.fsencode(path.absolute()).decode(errors="backslashreplace")  # SQLite's texts are UTF-8
             yield Added(path, is_new=add(database, record_of(run, diagnosis, where)))
         except FablintError as error:

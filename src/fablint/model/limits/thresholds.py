@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
-from fablint.model import Scope
+from fablint.model import Finding, Note, Scope
 from fablint.model.registry import Quantity
-
-if TYPE_CHECKING:
-    from fablint.model import Finding, Note
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,7 @@ def report_measured(result: MeasurementResult) -> CheckOutcome:
     path = result.run.path
     assert path is not None
     run = run_formats.read(path)
-    diagnosis = analysis.diagnose(run, run_files.load_topology(None, run))
+    diagnosis = analysis.judge(run)
     error = f"{result.error}: go on with fablint resume {path}" if result.error else ""
     return _reported(run, diagnosis, path, error, result.exit_code or None)
 

@@ -12,8 +12,8 @@ import pytest
 
 import fablint
 from fablint import analyse
-from fablint.analyse.diagnosis_document import diagnosis_document, diagnosis_of
 from fablint.errors import UsageError
+from fablint.history.diagnosis_document import diagnosis_document, diagnosis_of
 from fablint.report.html.page import render
 from fablint.simulate.fabrics.kinds import build
 from fablint.store import read_run, write_run

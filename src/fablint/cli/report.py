@@ -118,11 +118,11 @@ def report(  # noqa: PLR0913
       fablint report night.run --png deviation:bandwidth -o matrix.png
       fablint report night.run --table pairs --slowest 20
     """
-    from fablint.report import Options, render_table
-
     if table is None:
         _refuse(_ONLY_FOR_TABLES, *selection.values())
         return _page(session, runs, _Sources(topology, findings, site), _Form(output, pdf, png))
+    from fablint.report import Options, render_table
+
     _refuse(_ONLY_FOR_PAGES, output, pdf, png, topology, findings, site, session.result_files)
     rows, percentiles = selection.pop("rows"), selection.pop("percentiles") or ()
     rendered = render_table(session.read(runs), table, Options(percentiles, **selection), rows)

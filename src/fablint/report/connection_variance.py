@@ -73,10 +73,10 @@ class MeanSquares:
     @cached_property
     def within_connections(self) -> Deviation:
         """Return what the passes over the same connections differ by."""
-        from scipy.stats import chi2
+        from scipy.special import chdtri
 
         low, high = (
-            self.within * self.within_freedom / float(chi2.isf(tail, self.within_freedom))
+            self.within * self.within_freedom / float(chdtri(self.within_freedom, tail))
             for tail in ((1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2)
         )
         return Deviation(math.sqrt(self.within), math.sqrt(low), math.sqrt(high))
@@ -99,18 +99,18 @@ class MeanSquares:
 
     def _reach(self, *, upper: bool) -> float:
         """Return the distance of a bound from the variance between connections (Ting and others 1990)."""
-        from scipy.stats import chi2, f
+        from scipy.special import chdtri, fdtri
 
         tail = (1 - CONFIDENCE) / 2
         first, second = self.between_freedom, self.within_freedom
         if upper:
-            between_factor = first / float(chi2.isf(1 - tail, first)) - 1
-            within_factor = 1 - second / float(chi2.isf(tail, second))
-            ratio = float(f.isf(1 - tail, first, second))
+            between_factor = first / float(chdtri(first, 1 - tail)) - 1
+            within_factor = 1 - second / float(chdtri(second, tail))
+            ratio = float(fdtri(first, second, tail))
         else:
-            between_factor = 1 - first / float(chi2.isf(tail, first))
-            within_factor = second / float(chi2.isf(1 - tail, second)) - 1
-            ratio = float(f.isf(tail, first, second))
+            between_factor = 1 - first / float(chdtri(first, tail))
+            within_factor = second / float(chdtri(second, 1 - tail)) - 1
+            ratio = float(fdtri(first, second, 1 - tail))
         mixed = ((ratio - 1) ** 2 - (between_factor * ratio) ** 2 - within_factor**2) / ratio
         a, b = self.between, self.within
         return math.sqrt(max(0.0, (between_factor * a) ** 2 + (within_factor * b) ** 2 + mixed * a * b)) / self.passes

@@ -353,7 +353,7 @@ def missing_levels(run: Run) -> list[str]:
 
 def load_diagnosis(run: Path, inputs: str) -> Diagnosis | None:
     """Read the diagnosis in a run directory; None where it does not follow from these inputs, or is damaged."""
-    from fablint.analyse.diagnosis_document import diagnosis_of
+    from fablint.history.diagnosis_document import diagnosis_of
 
     try:
         document = json.loads((run / DIAGNOSIS).read_text(encoding="utf-8"))
@@ -364,7 +364,7 @@ def load_diagnosis(run: Path, inputs: str) -> Diagnosis | None:
 
 def save_diagnosis(diagnosis: Diagnosis, run: Path, inputs: str) -> None:
     """Write a diagnosis and the digest of its inputs into the run directory, where that can be written."""
-    from fablint.analyse.diagnosis_document import diagnosis_document
+    from fablint.history.diagnosis_document import diagnosis_document
 
     with suppress(IncompleteError, UsageError):
         document = {"inputs": inputs, "diagnosis": diagnosis_document(diagnosis)}

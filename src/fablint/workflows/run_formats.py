@@ -25,9 +25,11 @@ def read(*paths: Path) -> Run:
     IncompleteError
         The check of a run directory ended before it measured anything between hosts.
     """
-    from fablint.store import import_run, read_run
+    from fablint.store import read_run
 
     if any(path.exists() and not path.is_dir() for path in paths):
+        from fablint.store import import_run
+
         return import_run(paths)
     for number, path in enumerate(paths):
         if path in paths[:number]:

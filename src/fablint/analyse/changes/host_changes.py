@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from fablint.analyse.changes.fitted_rows import FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
@@ -198,7 +198,7 @@ class _HostSpread:
         )
         chance = FALSE_CHANGES / (2 * tests * compared.size)
         degrees = compared.size - (1 if of_bulk else 2)
-        reach = max(Settings().spread_factor, float(stats.t.isf(chance, degrees))) * scale
+        reach = max(Settings().spread_factor, -float(stdtrit(degrees, chance))) * scale
         tails = _reach_of_tails(np.abs(change), float(reach.min()), FALSE_CHANGES / tests)
         return cls(compared, change, scale, reach, tails)
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy.special import stdtrit
 
 from fablint.analyse.changes.fitted_rows import FitPair, FittedRow
 from fablint.analyse.changes.margin_limits import MarginLimits
@@ -71,7 +71,7 @@ def _half_width(old: _Drift, new: _Drift, of_hosts: float) -> float:
     variance = old.error**2 + new.error**2 + of_hosts**2
     of_drift = old.error**4 / old.degrees + new.error**4 / new.degrees
     degrees = variance**2 / of_drift if of_drift else math.inf
-    return float(stats.t.isf((1 - CONFIDENCE) / 2, degrees)) * math.sqrt(variance)
+    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2)) * math.sqrt(variance)
 
 
 @dataclass(frozen=True)

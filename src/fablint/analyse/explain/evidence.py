@@ -167,9 +167,9 @@ def _pool(effects: Effects, later: Mask | None) -> tuple[Values, Ints]:
 
 def _noise_of_few(scatter: Values, free: int) -> Values:
     """Return the noise that few values show: quantiles of Student's t with their robust standard deviation."""
-    from scipy.stats import t
+    from scipy.special import stdtrit
 
-    quantiles = t.ppf((np.arange(OWN_POOL) + 0.5) / OWN_POOL, MAD_EFFICIENCY * free)
+    quantiles = stdtrit(MAD_EFFICIENCY * free, (np.arange(OWN_POOL) + 0.5) / OWN_POOL)
     return np.asarray(quantiles * max(robust_sd(scatter), FINEST_NOISE), dtype=np.float32)
 
 

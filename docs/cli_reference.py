@@ -50,7 +50,7 @@ def commands(command: click.Command, path: str, parent: click.Context | None = N
     yield path, command.get_help(context)
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
-            yield from commands(command.commands[name], f"{path} {name}", context)
+            yield from commands(command.get_command(context, name), f"{path} {name}", context)
 
 
 def render() -> str:

@@ -74,7 +74,7 @@ def subcommands(context: click.Context) -> list[click.Context]:
     command = context.command
     if not isinstance(command, click.Group):
         return []
-    return [context_of(command.commands[name], context) for name in command.list_commands(context)]
+    return [context_of(command.get_command(context, name), context) for name in command.list_commands(context)]
 
 
 def page(context: click.Context, also: Iterable[str]) -> str:

@@ -6,7 +6,7 @@ import errno
 import os
 import sys
 import traceback
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from keyword import iskeyword
 
@@ -45,38 +45,18 @@ _VERBS = (
 )
 
 
-class _Verbs(MutableMapping[str, click.Command]):
-    """Commands by name, each imported on first use: a verb does not pay for the options of the others."""
-
-    def __init__(self, names: Sequence[str]) -> None:
-        self._commands: dict[str, click.Command | None] = dict.fromkeys(names)
-
-    def __getitem__(self, name: str) -> click.Command:
-        command = self._commands[name]
-        if command is None:
-            module = f"{name}_" if iskeyword(name) else name
-            command = self._commands[name] = getattr(import_module(f"{__name__}.{module}"), module)
-        assert isinstance(command, click.Command)
-        return command
-
-    def __setitem__(self, name: str, command: click.Command) -> None:
-        self._commands[name] = command
-
-    def __delitem__(self, name: str) -> None:
-        del self._commands[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._commands)
-
-    def __len__(self) -> int:
-        return len(self._commands)
-
-
-class _InOrder(click.Group):
-    """A group that lists its verbs in the order in which they were added."""
+class _Verbs(click.Group):
+    """Verbs in their order, each imported on first use: a verb does not pay for the options of the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(self.commands)
+        return list(_VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _VERBS:
+            return None
+        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = getattr(import_module(f"{__name__}.{module}"), module)
+        return command
 
 
 def _print_version(context: click.Context, _: click.Parameter, is_given: bool) -> None:
@@ -87,8 +67,8 @@ def _print_version(context: click.Context, _: click.Parameter, is_given: bool) -
 
 
 @click.group(
-    cls=_InOrder,
-    commands=_Verbs(_VERBS),
+    cls=_Verbs,
+    commands=dict.fromkeys(_VERBS),  # names for suggestions
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=False,
     epilog="\b\nExit codes:\n" + "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items()),
@@ -133,7 +113,7 @@ def _exit_code(session: Session, argv: list[str]) -> int:
         click.echo(error.format_message())
         return 0
     except click.UsageError as error:
-        verb = next((word for word in argv if word in cli.commands), "")  # where a value is missing, click has none
+        verb = next((word for word in argv if word in _VERBS), "")  # where a value is missing, click has none
         where = error.ctx.command_path if error.ctx else f"fablint {verb}".rstrip()
         return _fail(session, f"{_sentence(error)}: see {where} --help", UsageError.exit_code)
     except click.ClickException as error:

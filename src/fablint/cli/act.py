@@ -106,9 +106,7 @@ def _print(
         contents["drain"] = None
         session.warn(f"{refused}: {_HINT}")
     contents_by_name = {name: contents[name] for name in chosen}
-    session.result(
-        _joined(contents_by_name), {"format": 1, **contents_by_name, **({"refused": refused} if refused else {})}
-    )
+    session.result(_joined(contents_by_name), {**contents_by_name, **({"refused": refused} if refused else {})})
     _say_missing(session, source, chosen, contents)
     is_empty = chosen == ["hostfile"] and not contents["hostfile"]
     return TooManyError.exit_code if refused else IncompleteError.exit_code if is_empty else 0
@@ -122,7 +120,7 @@ def _print_mail(session: Session, path: Path, source: HostFindings, address: str
     user = system.environ.get("LOGNAME") or "root"
     envelope = Envelope(address_of(f"{user}@{os.uname().nodename}"), address_of(address), system.now())
     text = mail_text(source, "stdin" if path == Path("-") else str(path), _lines(drain).splitlines(), envelope)
-    session.result(text, {"format": 1, "mail": text})
+    session.result(text, {"mail": text})
     return TooManyError.exit_code if drain == _NONE["drain"] else 0
 
 

@@ -242,7 +242,7 @@ def _version(session: Session, name: str) -> int:
     from fablint.report.tables.osu_names import VERSION
 
     text = f"{name}: protocol and format of OSU Micro-Benchmarks {VERSION}, fablint {__version__}"
-    session.result(text, {"format": 1, "benchmark": name, "osu": VERSION, "fablint": __version__})
+    session.result(text, {"benchmark": name, "osu": VERSION, "fablint": __version__})
     return 0
 
 
@@ -253,7 +253,7 @@ def _list(session: Session) -> int:
     benchmarks = list_benchmarks(benchmark_registry())
     families = groupby(benchmarks, lambda benchmark: benchmark.family)
     text = "\n\n".join("\n".join([family, *map(_entry, members)]) for family, members in families)
-    session.result(text, {"format": 1, "benchmarks": [asdict(one) for one in benchmarks]})
+    session.result(text, {"benchmarks": [asdict(one) for one in benchmarks]})
     return 0
 
 

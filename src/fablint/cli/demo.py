@@ -49,7 +49,6 @@ def demo(session: Session, mpicxx: Path | None) -> None:
     _show(session, fabric)
     named = _faulty_cable(fabric)
     facts = {
-        "format": 1,
         "local": {"run": str(LOCAL), "report": str(local.page), "verdict": local.diagnosis.verdict.verdict},
         "fabric": {
             "run": str(FABRIC),

@@ -118,7 +118,6 @@ def _facts(fabric: DiscoveredFabric, hosts: list[str]) -> dict[str, Any]:
     from fablint.text.sentences import finding_facts
 
     return {
-        "format": 1,
         "exit_code": fabric.exit_code,
         "hosts": hosts,
         "topology": stage.topology_document(fabric.topology) if fabric.topology else None,

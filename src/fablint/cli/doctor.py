@@ -30,6 +30,6 @@ def doctor(session: Session) -> int:
             session.print(f"{check.mark:<5}{check.name:<14}{check.state}{remedy}")
     code = PreflightError.exit_code if any(check.mark == "FAIL" for check in checks) else 0
     documents = [{**asdict(check), "mark": check.mark} for check in checks]
-    facts = {"format": 1, "exit_code": code, "summary": summary(checks), "checks": documents}
+    facts = {"exit_code": code, "summary": summary(checks), "checks": documents}
     session.result(summary(checks), facts)
     return code

@@ -57,7 +57,7 @@ def build(session: Session, mpicxx: Path | None, without_mpi: bool, force: bool)
     if loaded.problem:
         raise UsageError(f"{built.path} does not start: {loaded.problem}")
     session.say(f"MPI library: {loaded.text}")
-    session.result(str(built.path), {"format": 1, **_facts(built), "mpi_library": loaded.text})
+    session.result(str(built.path), {**_facts(built), "mpi_library": loaded.text})
 
 
 @verb(name="list")
@@ -72,9 +72,7 @@ def list_verb(session: Session) -> None:
 
     engines = list_engines(session.machine())
     lines = [f"{engine.key}  {engine.built}  {engine.mpicxx}  {engine.compiler}" for engine in engines]
-    session.result(
-        "\n".join(lines) or "none built yet", {"format": 1, "engines": [_facts(engine) for engine in engines]}
-    )
+    session.result("\n".join(lines) or "none built yet", {"engines": [_facts(engine) for engine in engines]})
 
 
 @verb()
@@ -90,7 +88,7 @@ def path(session: Session, mpicxx: Path | None, without_mpi: bool) -> None:
     from fablint.measure import find_engine
 
     engine = find_engine(session.machine(), mpicxx, with_mpi=not without_mpi)
-    session.result(str(engine.path), {"format": 1, **_facts(engine)})
+    session.result(str(engine.path), _facts(engine))
 
 
 for _command in (build, list_verb, path):

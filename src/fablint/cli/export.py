@@ -30,4 +30,4 @@ def export(session: Session, run: Path, form: str, output: Path) -> None:
     if form != "csv":
         refuse_terminal(output, form)
     export_run(read(run), form, output)
-    session.result(str(output), {"format": 1, "run": str(run), "to": form, "output": str(output)})
+    session.result(str(output), {"run": str(run), "to": form, "output": str(output)})

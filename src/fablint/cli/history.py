@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from fablint.cli.options import FILE, RUN, WRITTEN_FILE, run_topology_option
-from fablint.cli.param_types import Sizes
+from fablint.cli.param_types import Loss, Sizes
 from fablint.cli.session import Session, common_options, verb
 from fablint.errors import BrokenRunError, UsageError
 
@@ -60,7 +59,7 @@ def add(session: Session, runs: tuple[Path, ...], topology: Path | None, file: P
                 session.warn(run.error)
     lines = [f"{one.path}: {'added' if one.is_new else 'known'}" for one in results if not one.error]
     facts = [{"run": str(one.path), "added": one.is_new, "error": one.error or None} for one in results]
-    session.result("\n".join(lines), {"format": 1, "runs": facts})
+    session.result("\n".join(lines), {"runs": facts})
     return BrokenRunError.exit_code if any(one.error for one in results) else 0
 
 
@@ -113,18 +112,11 @@ def trend(
     session.result(trends_text(series, repeated), trends_facts(series, repeated))
 
 
-def _margin(_: click.Context, __: click.Parameter, text: str) -> float:
-    match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,3})?)%?", text.strip())
-    if not match:
-        raise UsageError(f"--margin: '{text}' is not a share", "write a loss from 0% to 99%, such as 5%")
-    return float(match[1]) / 100
-
-
 @verb()
 @click.argument("name")
 @_last_option
 @click.option(
-    "--margin", callback=_margin, default="5%", show_default=True, metavar="SHARE", help="Loss beyond these runs."
+    "--margin", type=Loss(least=0), default="5%", show_default=True, metavar="SHARE", help="Loss beyond these runs."
 )
 @_db_option
 def baseline(session: Session, name: str, last: int | None, margin: float, file: Path | None) -> None:
@@ -149,7 +141,7 @@ def baseline(session: Session, name: str, last: int | None, margin: float, file:
         thresholds = baseline_thresholds(database, name, [run.id for run in runs], margin)
     path = save_baseline(session.machine(), name, thresholds)
     facts = {"baseline": name, "path": str(path), "runs": len(runs), "thresholds": [one.facts() for one in thresholds]}
-    session.result(f"{path}: {len(thresholds)} thresholds of {len(runs)} runs", {"format": 1, **facts})
+    session.result(f"{path}: {len(thresholds)} thresholds of {len(runs)} runs", facts)
 
 
 @verb()
@@ -171,7 +163,7 @@ def export(session: Session, output: Path, file: Path | None) -> None:
     refuse_unwritable(output)
     with opened(session.machine(), file) as database:
         lines = write_table(database, output)
-    session.result(f"{output}: {lines:,} lines", {"format": 1, "output": str(output), "lines": lines})
+    session.result(f"{output}: {lines:,} lines", {"output": str(output), "lines": lines})
 
 
 for _command in (add, list_verb, trend, baseline, export):

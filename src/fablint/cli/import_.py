@@ -37,7 +37,7 @@ def import_(session: Session, files: tuple[Path, ...], output: Path, hosts: str 
 
     run = import_files(session.machine(), files, output, hosts)
     session.say_excluded_lines(run)
-    facts = {"format": 1, "run": str(output), "state": run.state, "imported": document_of(run.facts.imported)}
+    facts = {"run": str(output), "state": run.state, "imported": document_of(run.facts.imported)}
     session.result("\n".join([_summary(run, output), *run.notes]), {**facts, "notes": list(run.notes)})
 
 

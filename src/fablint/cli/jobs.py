@@ -55,7 +55,7 @@ def submit_job(session: Session, request: JobRequest, *, dry_run: bool, detach: 
     scheduler = cluster.find_scheduler(system)
     if dry_run:
         text = scheduler.script(request)
-        session.result(text, {"format": 1, "scheduler": scheduler.name, "script": text})
+        session.result(text, {"scheduler": scheduler.name, "script": text})
         return None
     job = scheduler.submit(system, request)
     if detach:

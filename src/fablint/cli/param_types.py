@@ -72,15 +72,18 @@ class Duration(click.ParamType[float]):
 
 
 class Loss(click.ParamType[float]):
-    """`8%` or `8`, between 0 and 100; as a share."""
+    """`8%` or `8`, between 0 and 100; as a share. `least`: 0 includes 0."""
 
     name = "loss"
+
+    def __init__(self, least: float = 1e-5) -> None:
+        self.least = least
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         if isinstance(value, float):
             return value
         match = re.fullmatch(r"(\d{1,2}(?:\.\d{1,3})?)\s*%?", str(value).strip())
-        if not match or not float(match[1]):
+        if not match or float(match[1]) < self.least:
             self.fail(f"'{value}' is not a loss between 0% and 100%: write 8%", param, ctx)
         return float(match[1]) / 100
 

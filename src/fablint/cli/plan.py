@@ -76,7 +76,7 @@ def _plan_of_stage(session: Session, stage: Stage, request: PlanInput, explain: 
         stage = _written(stage, output)
     made = stage.plan
     rows = [{"options": row.spec.text, "rounds": row.rounds, "predicted_s": row.predicted_s} for row in made.rows]
-    facts: dict[str, Any] = {"format": 1, "ranks": made.ranks, "predicted_s": made.predicted_s, "rows": rows}
+    facts: dict[str, Any] = {"ranks": made.ranks, "predicted_s": made.predicted_s, "rows": rows}
     lines = [f"{row.rounds:>6} rounds {row.predicted_s:>7.1f} s  {row.spec.text}" for row in made.rows]
     lines.append(
         f"{sum(row.rounds for row in made.rows):>6} rounds {made.predicted_s:>7.1f} s  in all, {made.ranks} ranks"
@@ -119,7 +119,7 @@ def _plan_of_suite(session: Session, request: PlanInput, values: dict[str, Any])
     text = summary.text()
     if losses:
         text += f"\n{in_words(losses)}"
-    facts = {"format": 1, **summary.facts(), "expected_losses": [item.model_dump(mode="json") for item in losses]}
+    facts = {**summary.facts(), "expected_losses": [item.model_dump(mode="json") for item in losses]}
     session.result(text, facts)
 
 

@@ -81,7 +81,7 @@ def plan_split(
             *(f"  {entry.get('submission', entry['command'])}" for entry in facts),
         ]
         lines += ["Then join them:", f"  fablint analyse {runs}"]
-    session.result("\n".join(lines), {"format": 1, "allocations": facts})
+    session.result("\n".join(lines), {"allocations": facts})
 
 
 def _stage(request: PlanInput, allocation: SplitAllocation, ranks: dict[str, int]) -> Stage:

@@ -22,7 +22,7 @@ def print_version(context: click.Context) -> None:
     facts = version_facts(session)
     labels = (("commit", "commit"), ("engine", "engine"), ("MPI", "mpi"))
     lines = [f"fablint {__version__}", *(f"{label:<8}{facts[key]}" for label, key in labels)]
-    session.result("\n".join(lines), {"format": 1, **facts})
+    session.result("\n".join(lines), facts)
     context.exit()
 
 

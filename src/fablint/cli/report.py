@@ -126,7 +126,7 @@ def report(  # noqa: PLR0913
     _refuse(_ONLY_FOR_PAGES, output, pdf, png, topology, findings, site, session.result_files)
     rows, percentiles = selection.pop("rows"), selection.pop("percentiles") or ()
     rendered = render_table(session.read(runs), table, Options(percentiles, **selection), rows)
-    session.result(rendered.text, {"format": 1, **rendered.as_dict()})
+    session.result(rendered.text, rendered.as_dict())
     return 0
 
 

@@ -50,6 +50,6 @@ def _nothing_missing(session: Session, run: Path) -> int:
     levels = missing_levels(read(run))
     code = session.with_missing_levels(run, 0, levels)
     missing = "no round of a level that was begun" if levels else "nothing"
-    facts = {"format": 1, "run": str(run), "missing": 0, "missing_levels": levels, "exit_code": code}
+    facts = {"run": str(run), "missing": 0, "missing_levels": levels, "exit_code": code}
     session.result(f"{run}: {missing} is missing", facts)
     return code

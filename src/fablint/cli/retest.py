@@ -61,7 +61,7 @@ def retest(
         kept = with_kept_launch(context, kept_launch(run), run, is_resumed=False)
         outcome = workflow.retest(kept, run, output, run_topology, budget)
     if outcome is None:
-        facts = {"format": 1, "run": str(run), "retested": [], "exit_code": 0}
+        facts = {"run": str(run), "retested": [], "exit_code": 0}
         session.result(f"{run}: no faults, suspects or slow routes, so nothing is measured", facts)
         return 0
     return print_outcome(session, outcome)
@@ -80,7 +80,6 @@ def print_outcome(session: Session, retested: RetestOutcome) -> int:
         lines.append(f"{fate.state:<12}{fate.was.component} {fate.was.name}{now}")
     lines += ["", f"{outcome.run.path}: {verdict.verdict}"]
     facts = {
-        "format": 1,
         "run": str(outcome.run.path),
         "retested": [fate.facts() for fate in retested.fates],
         "verdict": verdict.verdict,

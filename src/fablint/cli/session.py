@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -96,9 +96,10 @@ class Session:
         click.echo(text, err=err, nl=nl)
         (sys.stderr if err else sys.stdout).flush()  # a reader of a pipe sees each line of a long verb
 
-    def result(self, text: str, facts: Any) -> None:
-        """Print the result: `text` for people, `facts` as JSON for programs."""
-        self.print(json.dumps(facts, indent=2, default=str) if self.json else text.rstrip("\n"))
+    def result(self, text: str, facts: Mapping[str, Any]) -> None:
+        """Print the result: `text` for people, `facts` as JSON for programs, in a format with a number."""
+        document = {"format": 1, **facts}
+        self.print(json.dumps(document, indent=2, default=str) if self.json else text.rstrip("\n"))
 
     def say(self, text: str) -> None:
         """Print a message on stderr, unless --quiet was given."""
@@ -161,7 +162,6 @@ class Session:
         levels = missing_levels(run)
         code = self.with_missing_levels(run.path, result.exit_code, levels)
         facts = {
-            "format": 1,
             "run": str(run.path),
             "state": run.state,
             "exit_code": code,

@@ -25,7 +25,6 @@ def show(session: Session, runs: tuple[Path, ...]) -> None:
     missing = missing_levels(run)
     text = run_summary(run, missing)  # reads the cells: notes on damaged ones are known after it
     facts = {
-        "format": 1,
         "run": " ".join(map(str, runs)),
         "attributes": document_of(run.facts),
         "rows": {row.name: document_of(row.facts) for row in run.rows},

@@ -208,7 +208,6 @@ def _print(session: Session, path: Path, simulated: SimulatedFabric, run: Run, t
         f"Analyse it: fablint analyse {path}",
     ]
     facts = {
-        "format": 1,
         "run": str(path),
         "topology": str(path / TOPOLOGY),
         "hosts": len(fabric.hosts),

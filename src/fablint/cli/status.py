@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,7 +10,7 @@ from fablint.cli.jobs import find_target, job_facts
 from fablint.cli.session import Session, verb
 
 if TYPE_CHECKING:
-    from fablint.cluster import Job, JobState
+    from fablint.cluster import JobState
 
 
 @verb(short_help="List submitted jobs and their states.")
@@ -26,6 +26,8 @@ def status(session: Session, job: str | None) -> None:
       fablint status night.run
     """
     from fablint import cluster
+    from fablint.model.names import fold
+    from fablint.text import units
 
     system = session.machine()
     target = find_target(session, job) if job is not None else None
@@ -33,15 +35,12 @@ def status(session: Session, job: str | None) -> None:
     jobs = cluster.known_jobs(system) if target is None else [target.job] if target.job is not None else []
     states = [cluster.scheduler_of(entry).state(system, entry) for entry in jobs]
     rows = [
-        (entry.id, _state_text(state), _hosts_text(entry), _run_text(entry))
+        (entry.id, _state_text(state), fold(entry.hosts) or f"{entry.nodes} hosts", str(entry.run or entry.place))
         for entry, state in zip(jobs, states, strict=True)
     ]
-    widths = [max((len(row[column]) for row in rows), default=0) for column in range(3)]
-    lines = [
-        "  ".join((*(text.ljust(width) for text, width in zip(row, widths, strict=False)), row[3])) for row in rows
-    ]
+    lines = units.columns(rows, left=4) if rows else []
     lines += [progress.text] if progress is not None else []
-    facts = {"format": 1, "jobs": [job_facts(entry, state) for entry, state in zip(jobs, states, strict=True)]}
+    facts: dict[str, Any] = {"jobs": [job_facts(entry, state) for entry, state in zip(jobs, states, strict=True)]}
     facts |= {"run": progress.facts()} if progress is not None else {}
     session.result("\n".join(lines) or "no job was submitted from here", facts)
     for entry, state in zip(jobs, states, strict=True):
@@ -60,13 +59,3 @@ def _state_text(state: JobState) -> str:
     if state.reason:
         words.append(f"({state.reason})")
     return " ".join(words)
-
-
-def _hosts_text(job: Job) -> str:
-    from fablint.model.names import fold
-
-    return fold(job.hosts) if job.hosts else f"{job.nodes} hosts"
-
-
-def _run_text(job: Job) -> str:
-    return str(job.run or job.place)

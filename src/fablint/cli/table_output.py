@@ -35,7 +35,7 @@ class TableOutput:
         if self._table is None:
             return
         if self._session.json:
-            self._session.result("", {"format": 1, **self._table.as_dict()})
+            self._session.result("", self._table.as_dict())
         else:
             self._print(self._table.text.rstrip("\n").splitlines())
 

@@ -55,5 +55,5 @@ def _await_run(session: Session, path: Path) -> int:
         session.warn(f"{path} is still measured: wait again with fablint wait {path}")
         return INTERRUPTED
     code = progress.exit_code if progress.exit_code is not None else 0 if progress.word == "complete" else 3
-    session.result(progress.text, {"format": 1, **progress.facts(), "exit_code": code})
+    session.result(progress.text, {**progress.facts(), "exit_code": code})
     return code

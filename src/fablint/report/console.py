@@ -11,8 +11,6 @@ from fablint.report import finding_order, run_facts, scopes
 from fablint.report.coverage_words import coverage_words
 from fablint.report.terminal_colours import coloured
 from fablint.text import units
-from fablint.text.actions import advice
-from fablint.text.evidence_sentences import sentences
 
 MAX_LINES = 25
 _INTERVAL = re.compile(r" \[[^\[\]]*\d\]")  # of a figure: ` [-34.9, -33.7]`
@@ -26,6 +24,7 @@ _CUT_FIGURE = re.compile(r"[-+]?[\d.,]+\.\.\.$")  # a figure is there as a whole
 _MARGIN = 12  # width of the left column
 _SHORTEST_NAME = 16
 _MOST_NOTES = 6  # a line each: warnings of preflight and suppressed findings, which a check tells nowhere else
+_DETAIL_LINES = (2, 2, 1, 2)  # of a finding, on a terminal: known until when, evidence, ambiguity group, next step
 _ROWS_SHOWN = 4
 _STYLES = {"fault": "bold red", "incomplete": "bold yellow", "pass": "bold green", "local": "bold green"}
 _STATE_STYLES = {
@@ -137,17 +136,9 @@ def _findings(findings: list[Finding], room: int, painter: _Painter) -> list[str
 
 def _finding(finding: Finding, painter: _Painter) -> list[str]:
     """Part, direction and effect; evidence; what else it could be; next step."""
-    lines = painter.title(finding.state, *_title(finding))
-    if finding.suppressed is not None:
-        lines += painter.block("", finding.suppressed.words, 2)
-    if finding.evidence:
-        lines += painter.block("", sentences(finding.evidence), 2)
-    if finding.ambiguity_group:
-        group = ", ".join(one.text for one in finding.ambiguity_group)
-        lines += painter.block("", f"indistinguishable from: {group}", 1)
-    if finding.next_step:
-        lines += painter.block("", f"next: {advice(finding.next_step)}", 2)
-    return lines
+    details = [part for part in zip(finding_order.details(finding), _DETAIL_LINES, strict=True) if part[0]]
+    lines = [line for words, most in details for line in painter.block("", words, most)]
+    return painter.title(finding.state, *_title(finding)) + lines
 
 
 def _title(finding: Finding) -> tuple[str, str, str]:
@@ -195,7 +186,7 @@ def _by_distance(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]
 def _by_row(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
     """A line for each of the first rows."""
     lines = []
-    shown = run.rows[: _most_rows(painter)]
+    shown = run.rows if painter.is_full else run.rows[:_ROWS_SHOWN]
     for row in shown:
         size = run_facts.informative_size(row)
         figure = run_facts.typical(row, size, run_facts.fit_of(diagnosis, row, size))
@@ -203,7 +194,3 @@ def _by_row(run: Run, diagnosis: Diagnosis, painter: _Painter) -> list[str]:
     if len(run.rows) > len(shown):
         lines.append(painter.line("", f"... and {units.plural(len(run.rows) - len(shown), 'more row')}"))
     return lines
-
-
-def _most_rows(painter: _Painter) -> int | None:
-    return None if painter.is_full else _ROWS_SHOWN

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from fablint.model import EvidenceRecord, Finding, State, Verdict
 from fablint.model.verdict import NamedLoss
 from fablint.text import evidence as seen, units
+from fablint.text.actions import advice
 from fablint.text.evidence_sentences import sentences
 
 MOST_REASONS = 3  # why components were not judged, that are named of many
@@ -82,6 +83,19 @@ def subject(finding: Finding) -> str:
         return finding.name
     direction = {"tx": " tx (sending)", "rx": " rx (receiving)", "both": " tx and rx", None: ""}[finding.direction]
     return f"{finding.component} {finding.name}{direction}"
+
+
+def details(finding: Finding) -> tuple[str, str, str, str]:
+    """Return until when a finding is known, its evidence, what else it could be, and the next step; '' for each that
+    it lacks.
+    """
+    group = ", ".join(component.text for component in finding.ambiguity_group)
+    return (
+        finding.suppressed.words if finding.suppressed else "",
+        sentences(finding.evidence),
+        f"indistinguishable from: {group}" if group else "",
+        f"next: {advice(finding.next_step)}" if finding.next_step else "",
+    )
 
 
 def effect(finding: Finding) -> str:

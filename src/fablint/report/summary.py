@@ -70,13 +70,10 @@ def run_summary(run: Run, missing_levels: Sequence[str] = ()) -> str:
     lines += ["", *units.columns(table, left=2), ""]
     for row in rows:
         lines.append(f"{units.printable(row.name)}: {units.printable(row.options)}")
-        lines += [f"    {units.printable(words)}" for words in _details(row) if words]
+        details = (row.devices, row.timing, row.connections, row.percentiles, row.reason)
+        lines += [f"    {units.printable(words)}" for words in details if words]
     lines += [f"{'note':<12}{units.printable(words)}" for words in run.notes]
     return "\n".join(lines) + "\n"
-
-
-def _details(row: RowSummary) -> tuple[str, ...]:
-    return row.devices, row.timing, row.connections, row.percentiles, row.reason
 
 
 def launch_facts(run: Run) -> dict[str, str]:

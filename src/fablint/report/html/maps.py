@@ -156,9 +156,6 @@ def _model(size_survey: SizeSurvey, source: ReportSource, shown: ShownRanks) -> 
 
 def _unexplained(size_survey: SizeSurvey, source: ReportSource) -> list[tuple[int, int, float, float | None]]:
     """The slowest pairs that use no component of a finding: sender, receiver, seconds, deviation."""
-    src, dst = (np.array([getattr(pair, end) for pair in size_survey.worst], dtype=np.int32) for end in ("src", "dst"))
-    is_explained = np.zeros(src.size, dtype=bool)
-    for _, pairs in source.crossings.drawn():
-        is_explained |= pairs.of(src, dst, source.placement.switch, size_survey.row.payload)
+    is_explained = source.are_explained(size_survey.worst_ends, size_survey.row)
     left = [pair for pair, by in zip(size_survey.worst, is_explained.tolist(), strict=True) if not by]
     return [(pair.src, pair.dst, pair.seconds, number(pair.residual)) for pair in left[:MOST_WORST]]

@@ -87,7 +87,7 @@ class ShownRanks:
 
 def _outliers(size_survey: SizeSurvey) -> list[Codes]:
     """Ranks of the slowest pairs, and those with the largest effects."""
-    pairs = np.array([(pair.src, pair.dst) for pair in size_survey.worst], dtype=np.int32).ravel()
+    pairs = np.concatenate(size_survey.worst_ends)
     fit = size_survey.fit
     if fit is None:
         return [pairs]

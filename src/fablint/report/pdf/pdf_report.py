@@ -32,8 +32,6 @@ from fablint.report.survey.size_lines import FEWEST_PAIRS, SizeLine, size_line
 from fablint.report.tables.transports import cells as transport_cells, heading as transport_heading, rma_words
 from fablint.report.transport_comparison import transport_comparisons
 from fablint.text import units
-from fablint.text.actions import advice
-from fablint.text.evidence_sentences import sentences
 from fablint.version import __version__
 
 MOST_STRIPS = 4  # findings whose pairs are drawn over time, the gravest
@@ -262,13 +260,8 @@ class _Report:
 
     def _slowest_first_of_findings(self, size_survey: SizeSurvey) -> list[OutlierPair]:
         """The slowest pairs, those that use a component of a finding first: single slow measurements are normal."""
-        src, dst = (
-            np.array([getattr(pair, end) for pair in size_survey.worst], dtype=np.int32) for end in ("src", "dst")
-        )
-        is_explained = np.zeros(src.size, dtype=bool)
-        for finding, pairs in self.source.crossings.drawn():
-            if finding.quantity in (None, size_survey.row.quantity):
-                is_explained |= pairs.of(src, dst, self.placement.switch, size_survey.row.payload)
+        row = size_survey.row
+        is_explained = self.source.are_explained(size_survey.worst_ends, row, row.quantity)
         return [size_survey.worst[at] for at in np.argsort(~is_explained, kind="stable")[:_SLOWEST]]
 
     def _retests(self, size_survey: SizeSurvey) -> dict[tuple[int, int], list[float]]:
@@ -343,14 +336,9 @@ def _times_of(row: Row, index: int, pair: OutlierPair) -> list[float]:
 
 
 def _finding(finding: Any) -> tuple[Any, ...]:
-    words = [finding.suppressed.words if finding.suppressed else "", sentences(finding.evidence)]
-    if finding.ambiguity_group:
-        words.append(f"indistinguishable from: {', '.join(one.text for one in finding.ambiguity_group)}")
-    if finding.next_step:
-        words.append(f"next: {advice(finding.next_step)}")
     state = paragraph(finding.state, "head", finding.state)
     size = "; ".join(filter(None, (finding_order.effect(finding), finding_order.damage(finding))))
-    return state, finding_order.subject(finding), size, ". ".join(filter(None, words))
+    return state, finding_order.subject(finding), size, ". ".join(filter(None, finding_order.details(finding)))
 
 
 def _few_pairs(row: Row, surveys: list[SizeSurvey], lines: list[SizeLine]) -> Iterator[Any]:

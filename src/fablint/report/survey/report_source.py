@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from fablint.model import SCOPES, Diagnosis, Finding, Fit, Placement, Row, Run, Scope, State
-from fablint.model.arrays import Codes
+from fablint.model.arrays import Codes, Mask
 from fablint.report import finding_order, run_facts
 from fablint.report.conditions import conditions
 from fablint.report.survey.heatmap import block_side, topological_order
@@ -133,18 +133,23 @@ class ReportSource:
             if np.count_nonzero(has_no_model) >= FEWEST_OF_DISTANCE:
                 medians[name] = float(np.exp(np.median(cells.time[has_no_model])))
             elif _is_beyond_noise(cells.residual[is_modelled], fit):
-                is_explained = self._is_explained(cells, row) if is_explained is None else is_explained
+                if is_explained is None:
+                    is_explained = self.are_explained((cells.src, cells.dst), row)
                 usual = cells.residual[is_modelled & ~is_explained]
                 if _is_beyond_noise(usual, fit):
                     medians[name] = fit.class_time[name] * float(np.exp(np.median(usual)))
         self.memo.setdefault("completed", {})[row.name] = tuple(str(one) for one in medians)
         return replace(fit, class_time={**fit.class_time, **medians}) if medians else fit
 
-    def _is_explained(self, cells: MeasuredCells, row: Row) -> np.ndarray:
-        """(k,) whether a cell uses a component of a finding."""
-        result = np.zeros(cells.src.size, dtype=bool)
-        for _, pairs in self.crossings.drawn():
-            result |= pairs.of(cells.src, cells.dst, self.placement.switch, row.payload)
+    def are_explained(self, ends: tuple[Codes, Codes], row: Row, quantity: str = "") -> Mask:
+        """(k,) whether pairs use a component of a finding: of any, or of those that may be about a quantity.
+
+        `ends` are senders and receivers, (k,) each.
+        """
+        result = np.zeros(ends[0].size, dtype=bool)
+        for finding, pairs in self.crossings.drawn():
+            if not quantity or finding.quantity in (None, quantity):
+                result |= pairs.of(*ends, self.placement.switch, row.payload)
         return result
 
     @cached_property

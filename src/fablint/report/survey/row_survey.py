@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fablint.model import SCOPES, Fit, Placement, Row, Scope
+from fablint.model.arrays import Codes
 from fablint.report.survey.heatmap import HeatMap
 
 BLOCK_CELLS = 4_000_000  # of one block of sources, all sizes and repeats: about 400 MB at work
@@ -143,6 +144,12 @@ class SizeSurvey:
         times = [fit.class_time.get(scope, np.nan) if fit else np.nan for scope in SCOPES]
         with np.errstate(all="ignore"):
             self.class_log = np.log(np.array(times, dtype=np.float32))
+
+    @property
+    def worst_ends(self) -> tuple[Codes, Codes]:
+        """Senders and receivers of the slowest pairs, (k,) each."""
+        src, dst = np.array([(pair.src, pair.dst) for pair in self.worst], dtype=np.int32).reshape(-1, 2).T
+        return src, dst
 
     def add(self, block: Block, log_time: np.ndarray, scope: np.ndarray) -> None:
         """Add the (b, m) logarithms of seconds of this size, NaN where not measured; `scope` (b, m) indexes SCOPES."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from fablint.errors import UsageError
 from fablint.model import Row, Run
@@ -21,30 +22,18 @@ from fablint.report.tables.osu import PATTERNS as OSU_PATTERNS, osu
 from fablint.report.tables.osu_start import osu_hello, osu_init
 from fablint.report.tables.overlap import is_shown as is_in_overlap, overlap
 from fablint.report.tables.pairs import pairs
-from fablint.report.tables.table import Options, Several, Table, stacked
+from fablint.report.tables.table import Options, Several, Table, TableKind, stacked
 from fablint.report.tables.transports import transports
 from fablint.report.transport_comparison import are_compared
 
 __all__ = ["TABLES", "BenchTable", "Options", "Several", "Table", "bench_table", "benchmark_table", "render_table"]
 
-Renderer = Callable[[Run, Sequence[Row], Options], Table]
-
-TABLES: Mapping[str, Renderer] = {
-    "bench": bench,
-    "bisec_bw": bisec_bw,
-    "bisection": bisection,
-    "congestion": congestion,
-    "connections": connections,
-    "counters": counters,
-    "gpu_copies": gpu_copies,
-    "latency_test": latency_test,
-    "linktest": linktest,
-    "nccl_tests": nccl_tests,
-    "net_sanitizer": net_sanitizer,
-    "osu": osu,
-    "overlap": overlap,
-    "pairs": pairs,
-    "transports": transports,
+TABLES: Mapping[str, TableKind[Any]] = {
+    kind.name: kind
+    for kind in (
+        *(bench, bisec_bw, bisection, congestion, connections, counters, gpu_copies, latency_test, linktest),
+        *(nccl_tests, net_sanitizer, osu, overlap, pairs, transports),
+    )
 }
 _OF_STARTS = {"osu_init": osu_init, "osu_hello": osu_hello}
 _OF_NAMES = {"linktest": "linktest", "netsan": "net_sanitizer", "bisec_bw": "bisec_bw", "latency_test": "latency_test"}

@@ -14,7 +14,7 @@ import numpy as np
 
 from fablint.model import Medium, Row, Run
 from fablint.report.tables.quantiles import checked, percentile_times, stored
-from fablint.report.tables.table import Options, Table, nothing_suits, refuse, right, stacked
+from fablint.report.tables.table import TableKind, right
 from fablint.text import units
 
 _SIZE_WIDTH, _FIELD_WIDTH = 10, 18
@@ -70,18 +70,15 @@ class BenchTable:
         }
 
 
-def bench(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """The tables of all rows. Options: percentiles.
-
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("bench", options, "full", "slowest")
-    if not rows:
-        raise nothing_suits("bench", run, rows, "a row", "measure one")
-    return stacked("bench", [bench_table(run, row, options.percentiles) for row in rows])
+# A section for each row. Option: percentiles.
+bench = TableKind[Row](
+    "bench",
+    options=("percentiles",),
+    needs="a row",
+    measure="measure one",
+    parts=lambda _, rows: rows,
+    section=lambda run, row, options: bench_table(run, row, options.percentiles),
+)
 
 
 def bench_table(run: Run, row: Row, percentiles: Sequence[float]) -> BenchTable:

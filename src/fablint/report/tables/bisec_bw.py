@@ -2,43 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from fablint.model import Row, Run
 from fablint.report.tables.cells import Cells, cells, central, ranks
-from fablint.report.tables.table import (
-    Options,
-    Rendered,
-    Table,
-    fixed,
-    medium_words,
-    nothing_suits,
-    program,
-    refuse,
-    stacked,
-)
+from fablint.report.tables.table import Options, Rendered, TableKind, fixed, medium_words, program
 from fablint.report.tables.traffic import messages, rates
 
-
-def bisec_bw(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One section per row of a kernel with both directions at once on pairs i, i + n/2.
-
-    Options: slowest (so many pairs per size, slowest first; else all), full (the hosts as well).
-
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("bisec_bw", options, "percentiles")
-    suitable_rows = [row for row in rows if row.is_duplex and row.pattern in ("pair", "pairs") and row.statistics]
-    if not suitable_rows:
-        what = "a row of exchange or bibandwidth on the pattern pairs"
-        raise nothing_suits("bisec_bw", run, rows, what, "measure one with fablint bench bisec_bw")
-    return stacked("bisec_bw", [_section(run, row, options) for row in suitable_rows])
+_PATTERNS = ("pair", "pairs")
+# A section for each row of a kernel with both directions at once on pairs i, i + n/2. Options: so many of the slowest
+# pairs of a size, and the hosts as well.
+bisec_bw = TableKind[Row](
+    "bisec_bw",
+    options=("full", "slowest"),
+    needs="a row of exchange or bibandwidth on the pattern pairs",
+    measure="measure one with fablint bench bisec_bw",
+    parts=lambda _, rows: [row for row in rows if row.is_duplex and row.pattern in _PATTERNS and row.statistics],
+    section=lambda run, row, options: _section(run, row, options),
+)
 
 
 def _section(run: Run, row: Row, options: Options) -> Rendered:

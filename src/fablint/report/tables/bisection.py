@@ -10,27 +10,22 @@ from typing import Any
 from fablint.model import Row, Run
 from fablint.report.tables.commitment import SIZE, CommitmentRule, rules
 from fablint.report.tables.steps import Aggregate, aggregates, factor, rate_words, steps, time_words
-from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, program, refuse, stacked
+from fablint.report.tables.table import Rendered, TableKind, program
 from fablint.report.tables.traffic import messages, rates
 from fablint.text import units
 
 _UNITS = ((2.0**40, "TiB/s"), (2.0**30, "GiB/s"), (2.0**20, "MiB/s"), (1.0, "B/s"))
 
 
-def bisection(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One section per row of the pattern bisection, at 16 MiB where that was measured, else at the largest size.
-
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("bisection", options, "percentiles", "full", "slowest")
-    suitable_rows = [row for row in rows if row.pattern == "bisection" and row.statistics]
-    if not suitable_rows:
-        hint = "measure one with --pattern bisection, such as fablint bench linktest_bisection"
-        raise nothing_suits("bisection", run, rows, "a row of the pattern bisection", hint)
-    return stacked("bisection", [_section(run, row) for row in suitable_rows])
+# A section for each row of the pattern bisection, at 16 MiB where that was measured, else at the largest size.
+bisection = TableKind[Row](
+    "bisection",
+    options=(),
+    needs="a row of the pattern bisection",
+    measure="measure one with --pattern bisection, such as fablint bench linktest_bisection",
+    parts=lambda _, rows: [row for row in rows if row.pattern == "bisection" and row.statistics],
+    section=lambda run, row, _: _section(run, row),
+)
 
 
 def _section(run: Run, row: Row) -> Rendered:

@@ -47,15 +47,10 @@ def rules(run: Run, row: Row, index: int) -> list[CommitmentRule]:
         _one_rank_per_nic(run),
         _halves(run, row, index),
         CommitmentRule(
-            "all pairs measured", measured == planned > 0, f"{measured:,} of {planned:,} cells, row {row_state(row)}"
+            "all pairs measured", measured == planned > 0, f"{measured:,} of {planned:,} cells, row {row.facts.state}"
         ),
         CommitmentRule("a real fabric", real(run, row), _origin(run, row)),
     ]
-
-
-def row_state(row: Row) -> str:
-    """State of a row: complete, interrupted, ..."""
-    return row.facts.state
 
 
 def real(run: Run, row: Row) -> bool:

@@ -11,7 +11,7 @@ import numpy as np
 from fablint.model import Row, Run
 from fablint.report.conditions import alone, loaded
 from fablint.report.tables.quantiles import knows, percentile_times, stored
-from fablint.report.tables.table import Options, Rendered, Table, medium_words, nothing_suits, program, refuse, stacked
+from fablint.report.tables.table import Rendered, TableKind, medium_words, program
 from fablint.text import units
 
 _TAILS = (99.0, 99.9)
@@ -32,20 +32,15 @@ class Times:
         return {name: times[name] / theirs[name] if times[name] and theirs[name] else None for name in times}
 
 
-def congestion(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One section per victim-aggressor row. Options: slowest (so many pairs per size, worst first).
-
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("congestion", options, "percentiles", "full")
-    suitable_rows = [row for row in rows if row.pattern == "victim-aggressor" and "mean" in row.statistics]
-    if not suitable_rows:
-        hint = "measure one with fablint bench congestion_latency"
-        raise nothing_suits("congestion", run, rows, "a row of the pattern victim-aggressor", hint)
-    return stacked("congestion", [_section(run, row, options.slowest) for row in suitable_rows])
+# A section for each victim-aggressor row. Option: so many of the slowest pairs of a size.
+congestion = TableKind[Row](
+    "congestion",
+    options=("slowest",),
+    needs="a row of the pattern victim-aggressor",
+    measure="measure one with fablint bench congestion_latency",
+    parts=lambda _, rows: [row for row in rows if row.pattern == "victim-aggressor" and "mean" in row.statistics],
+    section=lambda run, row, options: _section(run, row, options.slowest),
+)
 
 
 def _section(run: Run, row: Row, count: int | None) -> Rendered:

@@ -15,27 +15,21 @@ from fablint.report.connection_variance import (
     MeanSquares,
     connection_variances,
 )
-from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, refuse, stacked
+from fablint.report.tables.table import Rendered, TableKind
 from fablint.text import units
 
 HEAD = ("between", "within", "two starts")
 
 
-def connections(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """Return a table for each row that opened its connections anew.
-
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("connections", options, "percentiles", "full", "slowest")
-    tables = [_rendered(run, sizes) for row in rows if (sizes := connection_variances(row))]
-    if not tables:
-        wanted = "rows that opened their connections anew, for two connections or more"
-        hint = "measure them with --transport tcp --reconnect --repeats 8"
-        raise nothing_suits("connections", run, rows, wanted, hint)
-    return stacked("connections", tables)
+# A section for each row that opened its connections anew.
+connections = TableKind[list[ConnectionVariance]](
+    "connections",
+    options=(),
+    needs="rows that opened their connections anew, for two connections or more",
+    measure="measure them with --transport tcp --reconnect --repeats 8",
+    parts=lambda _, rows: [sizes for row in rows if (sizes := connection_variances(row))],
+    section=lambda run, sizes, _: _rendered(run, sizes),
+)
 
 
 def cells(mean_squares: MeanSquares) -> tuple[str, str, str]:

@@ -6,12 +6,11 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.model.facts.run_attributes import CountersOfHosts
 from fablint.model.figures.nic_traffic import packets
 from fablint.model.names import natural
-from fablint.report.tables.table import Options, Rendered, Table, program, refuse, stacked
+from fablint.report.tables.table import Rendered, TableKind, program
 
 _CONGESTION = re.compile(r"wait|pause|stall|ecn|cnp|fgfc|rnr", re.IGNORECASE)
 _ERRORS = re.compile(
@@ -19,25 +18,27 @@ _ERRORS = re.compile(
     r"|link_downed|recovery|carrier_changes|collision|abort|cancelled|out_of_(sequence|buffer)|constraint",
     re.IGNORECASE,
 )
+_Readings = tuple[str, CountersOfHosts, CountersOfHosts]  # of what, before and after
 
 
-def counters(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One section per row measured with --counters; else one for the whole run.
-
-    Raises
-    ------
-    UsageError
-        The run has no counters.
-    """
-    refuse("counters", options, "percentiles", "full", "slowest")
+def _parts(run: Run, rows: Sequence[Row]) -> list[_Readings]:
+    """Readings of the rows measured with --counters; else those of the whole run."""
     row_counters = [(f"row {row.name}", row.facts.result.counters) for row in rows]
     for read in (row_counters, [("the whole run", run.facts.counters)]):
         if kept := [(what, both.before, both.after) for what, both in read if both.before and both.after]:
-            break
-    else:
-        where = f"run {run.path}" if run.path else "the run"
-        raise UsageError(f"{where} has no port counters from before and after", "measure it with --counters")
-    return stacked("counters", [_section(*each) for each in kept])
+            return kept
+    return []
+
+
+# A section for each row, or for the whole run.
+counters = TableKind[_Readings](
+    "counters",
+    options=(),
+    needs="port counters from before and after",
+    measure="measure it with --counters",
+    parts=_parts,
+    section=lambda _, part, __: _section(*part),
+)
 
 
 def _section(what: str, before: CountersOfHosts, after: CountersOfHosts) -> Rendered:

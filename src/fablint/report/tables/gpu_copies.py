@@ -12,7 +12,7 @@ from fablint.model.figures.gpu_use import sharing_words
 from fablint.model.registry import KERNELS
 from fablint.report.tables.cells import Cells, cells, central, ranks
 from fablint.report.tables.quantiles import checked, percentile_times
-from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, program, refuse, right, stacked
+from fablint.report.tables.table import Rendered, TableKind, fixed, program, right
 from fablint.report.tables.traffic import rates, window
 
 _SIZE, _FIELD = 10, 14  # widths of columns
@@ -29,20 +29,15 @@ def is_shown(row: Row) -> bool:
     return row.kernel in KERNELS and not KERNELS[row.kernel].sends_messages
 
 
-def gpu_copies(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One section per row: a line per GPU and size. Options: percentiles.
-
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("gpu_copies", options, "full", "slowest")
-    suitable_rows = [row for row in rows if is_shown(row)]
-    if not suitable_rows:
-        wanted = "a row of the kernel gpu_loopback"
-        raise nothing_suits("gpu_copies", run, rows, wanted, "measure one with fablint bench gpu_loopback")
-    return stacked("gpu_copies", [_section(run, row, checked(options.percentiles)) for row in suitable_rows])
+# A section for each row: a line per GPU and size. Option: percentiles.
+gpu_copies = TableKind[Row](
+    "gpu_copies",
+    options=("percentiles",),
+    needs="a row of the kernel gpu_loopback",
+    measure="measure one with fablint bench gpu_loopback",
+    parts=lambda _, rows: [row for row in rows if is_shown(row)],
+    section=lambda run, row, options: _section(run, row, checked(options.percentiles)),
+)
 
 
 def _section(run: Run, row: Row, percentiles: Sequence[float]) -> Rendered:

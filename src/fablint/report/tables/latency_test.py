@@ -8,39 +8,24 @@ from typing import Any
 from fablint.model import Row, Run
 from fablint.report.tables.cells import cells, central, ranks
 from fablint.report.tables.osu_names import VERSION
-from fablint.report.tables.table import (
-    Options,
-    Rendered,
-    Table,
-    fixed,
-    medium_words,
-    nothing_suits,
-    program,
-    refuse,
-    right,
-    stacked,
-)
+from fablint.report.tables.table import Rendered, TableKind, fixed, medium_words, program, right
 from fablint.report.tables.traffic import PAIRS
 
 
-def latency_test(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One section per latency row of pairs. Options: slowest (so many pairs, slowest at the smallest size first).
+def _parts(_: Run, rows: Sequence[Row]) -> list[Row]:
+    of_pairs = [row for row in rows if row.kernel == "latency" and row.pattern in PAIRS and row.statistics]
+    return [row for row in of_pairs if not row.facts.schedule.retest_of]
 
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("latency_test", options, "percentiles", "full")
-    suitable_rows = [
-        row
-        for row in rows
-        if row.kernel == "latency" and row.pattern in PAIRS and row.statistics and not row.facts.schedule.retest_of
-    ]
-    if not suitable_rows:
-        hint = "measure one with fablint bench latency_test"
-        raise nothing_suits("latency_test", run, rows, "a latency row of pairs", hint)
-    return stacked("latency_test", [_section(run, row, options.slowest) for row in suitable_rows])
+
+# A section for each latency row of pairs. Option: so many pairs, the slowest at the smallest size first.
+latency_test = TableKind[Row](
+    "latency_test",
+    options=("slowest",),
+    needs="a latency row of pairs",
+    measure="measure one with fablint bench latency_test",
+    parts=_parts,
+    section=lambda run, row, options: _section(run, row, options.slowest),
+)
 
 
 def _section(run: Run, row: Row, slowest: int | None) -> Rendered:

@@ -13,40 +13,27 @@ from fablint.model.registry.linktest_modes import LINKTEST_MODE, LINKTEST_MODES
 from fablint.report.tables.cells import cells, central, ranks
 from fablint.report.tables.pairs import slowest
 from fablint.report.tables.steps import Aggregate, Step, aggregates, factor, rate_words, starts, steps, time_words
-from fablint.report.tables.table import (
-    Options,
-    Rendered,
-    Table,
-    fixed,
-    medium_words,
-    nothing_suits,
-    program,
-    refuse,
-    stacked,
-)
+from fablint.report.tables.table import Rendered, TableKind, fixed, medium_words, program
 from fablint.report.tables.traffic import PAIRS, messages, rates, warmups
 from fablint.text import units
 
 SLOWEST = 10  # LinkTest's --num-slowest
 
 
-def linktest(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """The log of every row of pairs, one section per size. Options: slowest (how many are listed).
+def _parts(_: Run, rows: Sequence[Row]) -> list[tuple[Row, int]]:
+    of_pairs = [row for row in rows if row.pattern in PAIRS and not row.facts.schedule.retest_of and row.statistics]
+    return [(row, index) for row in of_pairs for index in range(len(row.sizes))]
 
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("linktest", options, "percentiles", "full")
-    suitable_rows = [
-        row for row in rows if row.pattern in PAIRS and not row.facts.schedule.retest_of and row.statistics
-    ]
-    if not suitable_rows:
-        raise nothing_suits("linktest", run, rows, "a row of pairs", "measure one with --pattern all-pairs")
-    count = SLOWEST if options.slowest is None else options.slowest
-    sections = [_section(run, row, index, count) for row in suitable_rows for index in range(len(row.sizes))]
-    return stacked("linktest", sections)
+
+# The log of every row of pairs, a section for each size. Option: how many of the slowest pairs are listed.
+linktest = TableKind[tuple[Row, int]](
+    "linktest",
+    options=("slowest",),
+    needs="a row of pairs",
+    measure="measure one with --pattern all-pairs",
+    parts=_parts,
+    section=lambda run, part, options: _section(run, *part, SLOWEST if options.slowest is None else options.slowest),
+)
 
 
 def _section(run: Run, row: Row, index: int, count: int) -> Rendered:

@@ -8,7 +8,7 @@ from typing import Any
 from fablint.model import Row, Run
 from fablint.model.registry import KERNELS
 from fablint.report.tables.cells import cells, central, ranks
-from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, program, refuse, stacked
+from fablint.report.tables.table import Rendered, TableKind, program
 from fablint.report.tables.traffic import collective_bytes, collective_ranks, collective_rates
 from fablint.text import units
 
@@ -32,24 +32,25 @@ def is_shown(row: Row) -> bool:
     )
 
 
-def nccl_tests(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One table per collective; its rows in place and out of place share the lines.
-
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("nccl_tests", options, "percentiles", "full", "slowest")
+def _parts(_: Run, rows: Sequence[Row]) -> list[dict[str, Row]]:
+    """Rows by place, those of the same collective together."""
     groups: dict[tuple[str, str, bool, str], dict[str, Row]] = {}
     for row in filter(is_shown, rows):
         place = _PLACES[bool(row.facts.sampling.in_place)]
         key = row.kernel, row.facts.carrier.transport, row.facts.sampling.validate, row.facts.variant
         groups.setdefault(key, {}).setdefault(place, row)
-    if not groups:
-        hint = "measure one with fablint bench all_reduce_perf"
-        raise nothing_suits("nccl_tests", run, rows, "a row of a collective other than the barrier", hint)
-    return stacked("nccl_tests", [_table(run, group) for group in groups.values()])
+    return list(groups.values())
+
+
+# A section for each collective; its rows in place and out of place share the lines.
+nccl_tests = TableKind[dict[str, Row]](
+    "nccl_tests",
+    options=(),
+    needs="a row of a collective other than the barrier",
+    measure="measure one with fablint bench all_reduce_perf",
+    parts=_parts,
+    section=lambda run, group, _: _table(run, group),
+)
 
 
 def _table(run: Run, group: dict[str, Row]) -> Rendered:

@@ -11,7 +11,7 @@ import numpy as np
 from fablint.model import Row, Run
 from fablint.report.tables.cells import Cells, cells, central
 from fablint.report.tables.pairs import slowest
-from fablint.report.tables.table import Options, Rendered, Table, medium_words, nothing_suits, program, refuse, right
+from fablint.report.tables.table import Options, Rendered, TableKind, medium_words, program, right
 from fablint.report.tables.traffic import messages, window
 from fablint.text.units import significant
 
@@ -37,21 +37,25 @@ class Figures:
         return "".join(right(significant(value), width) for value, width in figures)
 
 
-def net_sanitizer(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One block per row. Options: full adds a line per connection, slowest one for each of so many per size.
-
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("net_sanitizer", options, "percentiles")
+def _parts(_: Run, rows: Sequence[Row]) -> list[list[Row]]:
     suitable_rows = [row for row in rows if row.kernel in KERNELS and row.pattern in PATTERNS and row.statistics]
-    if not suitable_rows:
-        hint = "measure one with fablint bench netsan_put"
-        raise nothing_suits("net_sanitizer", run, rows, "a row of rpc_put, rpc_get or bandwidth", hint)
-    lines, facts, last = _comments(suitable_rows), [], ""
-    for row in suitable_rows:
+    return [suitable_rows] if suitable_rows else []
+
+
+# One table of all rows. Options: a line for each connection, or for so many of the slowest of each size.
+net_sanitizer = TableKind[list[Row]](
+    "net_sanitizer",
+    options=("full", "slowest"),
+    needs="a row of rpc_put, rpc_get or bandwidth",
+    measure="measure one with fablint bench netsan_put",
+    parts=_parts,
+    section=lambda run, rows, options: _table(run, rows, options),
+)
+
+
+def _table(run: Run, rows: Sequence[Row], options: Options) -> Rendered:
+    lines, facts, last = _comments(rows), [], ""
+    for row in rows:
         head = _counts(run, row)
         lines += [head] if head != last else []
         last = head

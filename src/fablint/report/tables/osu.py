@@ -21,17 +21,7 @@ from fablint.report.tables.gpu_copies import is_shown as is_in_gpu_copies
 from fablint.report.tables.osu_matrix import matrix, varies
 from fablint.report.tables.overlap import is_shown as is_in_overlap
 from fablint.report.tables.quantiles import checked, percentile_times
-from fablint.report.tables.table import (
-    Options,
-    Rendered,
-    Table,
-    fixed,
-    medium_words,
-    nothing_suits,
-    refuse,
-    right,
-    stacked,
-)
+from fablint.report.tables.table import Options, Rendered, Table, TableKind, fixed, medium_words, right
 from fablint.report.tables.traffic import (
     COLLECTIVES,
     STARS,
@@ -65,34 +55,36 @@ class Line:
     figures: dict[str, float | int | str | None] = field(default_factory=dict)
 
 
-def osu(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """A table per row; one matrix for rows that differ in nothing but their window. Options: percentiles, full.
-
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("osu", options, "slowest")
-    wanted = checked(options.percentiles)
-    suitable_rows = [row for row in rows if _is_shown(row)]
-    if not suitable_rows:
-        what = "a row of the patterns pair, pairs, fan-in, fan-out or world"
-        raise nothing_suits("osu", run, rows, what, "measure one with fablint bench")
+def _parts(_: Run, rows: Sequence[Row]) -> list[list[Row]]:
+    """Rows that differ in nothing but their window together, each other row by itself."""
     similar: dict[tuple[Any, ...], list[Row]] = {}
-    for row in suitable_rows:
+    for row in filter(_is_shown, rows):
         key = (row.kernel, row.pattern, row.sizes, row.medium) if varies(row) else (row.name,)
         similar.setdefault(key, []).append(row)
-    tables: list[Table] = []
+    parts: list[list[Row]] = []
     for group in similar.values():
-        windows = {window(row, 0) for row in group}
-        if len(group) > 1 and len(windows) == len(group):
-            rates_of = [[_figure(row, at, _shown(row, at)) for at in range(len(row.sizes))] for row in group]
-            pairs = max(_pairs(row, _shown(row, 0)) for row in group)
-            tables.append(matrix(group, rates_of, pairs, osu_names.rule(run, group[0], pairs)))
-        else:
-            tables += [_table(run, row, wanted, options.full) for row in group]
-    return stacked("osu", tables)
+        is_matrix = len({window(row, 0) for row in group}) == len(group)
+        parts += [group] if is_matrix else [[row] for row in group]
+    return parts
+
+
+def _part_table(run: Run, group: list[Row], options: Options) -> Table:
+    """The table of a row; the matrix of several."""
+    if len(group) == 1:
+        return _table(run, group[0], checked(options.percentiles), options.full)
+    rates_of = [[_figure(row, at, _shown(row, at)) for at in range(len(row.sizes))] for row in group]
+    pairs = max(_pairs(row, _shown(row, 0)) for row in group)
+    return matrix(group, rates_of, pairs, osu_names.rule(run, group[0], pairs))
+
+
+osu = TableKind[list[Row]](
+    "osu",
+    options=("percentiles", "full"),
+    needs="a row of the patterns pair, pairs, fan-in, fan-out or world",
+    measure="measure one with fablint bench",
+    parts=_parts,
+    section=_part_table,
+)
 
 
 def _is_shown(row: Row) -> bool:

@@ -11,7 +11,7 @@ from typing import Any
 from fablint.model import Row, Run
 from fablint.report.tables import osu_names
 from fablint.report.tables.cells import Cells, cells, central, ranks
-from fablint.report.tables.table import Options, Rendered, Table, fixed, nothing_suits, refuse, right, stacked
+from fablint.report.tables.table import Rendered, TableKind, fixed, right
 from fablint.report.tables.traffic import collective_ranks
 from fablint.text import units
 
@@ -34,22 +34,24 @@ def is_shown(row: Row) -> bool:
     return bool(row.facts.sampling.compute) and row.pattern == "world"
 
 
-def overlap(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """A table per collective, of its rows without, during and instead of a computation. Options: full.
-
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("overlap", options, "percentiles", "slowest")
+def _parts(_: Run, rows: Sequence[Row]) -> list[dict[str, Row]]:
+    """Rows of the same collective together: without, during and instead of a computation."""
     groups: dict[tuple[str, str, int | None], dict[str, Row]] = {}
     for row in filter(is_shown, rows):
         key = row.kernel, row.facts.carrier.memory, row.facts.sampling.tests
         groups.setdefault(key, {}).setdefault(_PARTS[row.facts.sampling.compute], row)
-    if not groups:
-        raise nothing_suits("overlap", run, rows, "a row of a non-blocking collective", "measure one: bench osu_ibcast")
-    return stacked("overlap", [_table(run, group, options.full) for group in groups.values()])
+    return list(groups.values())
+
+
+# A section for each collective. Option: all columns.
+overlap = TableKind[dict[str, Row]](
+    "overlap",
+    options=("full",),
+    needs="a row of a non-blocking collective",
+    measure="measure one: bench osu_ibcast",
+    parts=_parts,
+    section=lambda run, group, options: _table(run, group, options.full),
+)
 
 
 def _table(run: Run, group: dict[str, Row], full: bool) -> Rendered:

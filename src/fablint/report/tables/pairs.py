@@ -10,36 +10,22 @@ import numpy as np
 from fablint.model import Row, Run
 from fablint.report.conditions import conditions
 from fablint.report.tables.cells import Cells, blocks, central, joined, ranks
-from fablint.report.tables.table import (
-    Options,
-    Rendered,
-    Table,
-    fixed,
-    medium_words,
-    nothing_suits,
-    program,
-    refuse,
-    stacked,
-)
+from fablint.report.tables.table import Rendered, TableKind, fixed, medium_words, program
 from fablint.report.tables.traffic import flow_words, rates
 from fablint.text import units
 
 _SHOWN = ("min", "p99", "max")
 
 
-def pairs(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """One section per row: a line per ordered pair and size. Options: slowest (so many per size, slowest first).
-
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("pairs", options, "percentiles", "full")
-    suitable_rows = [part for row in rows for part in conditions(row) if row.statistics]
-    if not suitable_rows:
-        raise nothing_suits("pairs", run, rows, "a row with times", "measure one")
-    return stacked("pairs", [_section(run, row, options.slowest) for row in suitable_rows])
+# A section for each row: a line per ordered pair and size. Option: so many of the slowest of each size.
+pairs = TableKind[Row](
+    "pairs",
+    options=("slowest",),
+    needs="a row with times",
+    measure="measure one",
+    parts=lambda _, rows: [part for row in rows for part in conditions(row) if row.statistics],
+    section=lambda run, row, options: _section(run, row, options.slowest),
+)
 
 
 def slowest(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
 from fablint.errors import UsageError
 from fablint.model import Medium, Row, Run
 from fablint.text import units
 from fablint.version import __version__
+
+Part = TypeVar("Part")  # what a section of a table shows
 
 
 class Table(Protocol):
@@ -28,11 +30,16 @@ class Table(Protocol):
 
 @dataclass(frozen=True)
 class Options:
-    """What a user can ask of any table; a table without a use for an option refuses it in `refuse`."""
+    """What a user can ask of any table; a table refuses an option that it has no use for."""
 
     percentiles: tuple[float, ...] = ()
     full: bool = False  # all columns, all lines
     slowest: int | None = None  # so many of the slowest pairs, slowest first
+
+    @property
+    def given(self) -> dict[str, bool]:
+        """Return which options are set, by name."""
+        return {"percentiles": bool(self.percentiles), "full": self.full, "slowest": self.slowest is not None}
 
 
 @dataclass(frozen=True)
@@ -79,20 +86,43 @@ def stacked(name: str, tables: Sequence[Table]) -> Table:
     return tables[0] if len(tables) == 1 else Several(name, tuple(tables))
 
 
-def refuse(name: str, options: Options, *unused: str) -> None:
-    """Raise UsageError when an option is given that this table has no use for."""
-    given = {"percentiles": bool(options.percentiles), "full": options.full, "slowest": options.slowest is not None}
-    for option in unused:
-        if given[option]:
-            raise UsageError(f"table {name} has no use for --{option}", "leave it out")
+@dataclass(frozen=True)
+class TableKind(Generic[Part]):
+    """A table that `report --table` prints: a call with a run, some of its rows and options makes it.
 
+    Attributes
+    ----------
+    name
+        For the option.
+    options
+        The `Options` that it has a use for.
+    needs, measure
+        What of a run it shows, and how to measure that: for the error where the rows have none.
+    parts
+        Function that returns what the table shows of a run and its rows, one part for each section.
+    section
+        Function that makes the section of a part.
+    """
 
-def nothing_suits(name: str, run: Run, rows: Sequence[Row], wanted: str, measure: str) -> UsageError:
-    """Return the error that a table shows none of the rows: `wanted` says what it shows, `measure` is the hint."""
-    have = ", ".join(f"{row.name} ({row.kernel}, {row.pattern})" for row in rows[:4]) or "none"
-    more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
-    where = f"run {run.path}" if run.path else "the run"
-    return UsageError(f"table {name} needs {wanted}, {where} has rows: {have}{more}", measure)
+    name: str
+    options: tuple[str, ...]
+    needs: str
+    measure: str
+    parts: Callable[[Run, Sequence[Row]], Sequence[Part]]
+    section: Callable[[Run, Part, Options], Table]
+
+    def __call__(self, run: Run, rows: Sequence[Row], options: Options) -> Table:
+        """Return the table. Raises UsageError if it shows none of the rows, or lacks an option that is set."""
+        for option, is_given in options.given.items():
+            if is_given and option not in self.options:
+                raise UsageError(f"table {self.name} has no use for --{option}", "leave it out")
+        parts = self.parts(run, rows)
+        if not parts:
+            have = ", ".join(f"{row.name} ({row.kernel}, {row.pattern})" for row in rows[:4]) or "none"
+            more = f" and {len(rows) - 4} more" if len(rows) > 4 else ""
+            where = f"run {run.path}" if run.path else "the run"
+            raise UsageError(f"table {self.name} needs {self.needs}, {where} has rows: {have}{more}", self.measure)
+        return stacked(self.name, [self.section(run, part, options) for part in parts])
 
 
 def medium_words(*rows: Row) -> list[str]:

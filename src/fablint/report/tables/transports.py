@@ -8,7 +8,7 @@ from typing import Any
 
 from fablint.model import Row, Run
 from fablint.model.figures.gpu_use import path_words, sharing_words
-from fablint.report.tables.table import Options, Rendered, Table, nothing_suits, refuse, stacked
+from fablint.report.tables.table import Rendered, TableKind
 from fablint.report.transport_comparison import (
     ComparedMedium,
     Ratio,
@@ -19,20 +19,20 @@ from fablint.report.transport_comparison import (
 from fablint.text import units
 
 
-def transports(run: Run, rows: Sequence[Row], options: Options) -> Table:
-    """Return a table for each measurement that several rows did over different transports or memories.
+def _parts(_: Run, rows: Sequence[Row]) -> list[TransportComparison]:
+    is_alone = are_compared(rows) and len({row.medium for row in rows}) == 1
+    return transport_comparisons(rows, 1 if is_alone else 2)
 
-    Raises
-    ------
-    UsageError
-        The table shows none of the rows, or does not have an option that is set.
-    """
-    refuse("transports", options, "percentiles", "full", "slowest")
-    comparisons = transport_comparisons(rows, 1 if are_compared(rows) and len({row.medium for row in rows}) == 1 else 2)
-    if not comparisons:
-        wanted = "rows that measured the same over several transports"
-        raise nothing_suits("transports", run, rows, wanted, "measure them with --transport mpi,tcp")
-    return stacked("transports", [_rendered(run, one) for one in comparisons])
+
+# A section for each measurement that several rows did over different transports or memories.
+transports = TableKind[TransportComparison](
+    "transports",
+    options=(),
+    needs="rows that measured the same over several transports",
+    measure="measure them with --transport mpi,tcp",
+    parts=_parts,
+    section=lambda run, comparison, _: _rendered(run, comparison),
+)
 
 
 def heading(run: Run, comparison: TransportComparison) -> str:

@@ -22,7 +22,7 @@ from fablint.history import database as of_database
 from fablint.history.baselines import baseline_text, baseline_thresholds, with_baseline
 from fablint.history.database import Database, add
 from fablint.history.queries import kept_runs, repeated_findings, trends
-from fablint.history.records import RunRecord, record_of
+from fablint.history.records import FACTS, RunRecord, record_of
 from fablint.history.table import write_table
 from fablint.model import ComponentRef, Run
 from fablint.plan.check.site_thresholds import parse_thresholds
@@ -60,6 +60,12 @@ def record(seed: int, *faults: Fault) -> RunRecord:
 def records() -> list[RunRecord]:
     slow = Fault(ComponentRef.of("host", "h03"), bandwidth_factor=0.7)
     return [*(record(seed) for seed in range(1, 5)), *(record(seed, slow) for seed in range(5, 7))]
+
+
+def test_a_record_has_the_program_the_mpi_and_the_command_of_its_run(database: Database) -> None:
+    attributes = (Path(__file__).parents[2] / "docs/reference/run-format.md").read_text()
+    assert all(f"| `{name}` |" in attributes for name in FACTS)
+    assert all(str(run.facts["creator"]).startswith("fablint") for run in kept_runs(database))
 
 
 @pytest.fixture

@@ -24,7 +24,7 @@ def runs_text(runs: Sequence[KeptRun]) -> str:
 
 def runs_facts(runs: Sequence[KeptRun]) -> dict[str, Any]:
     """Return the facts for programs."""
-    return {"format": 1, "runs": [{**vars(run), "started": _iso(run.moment)} for run in runs]}
+    return {"runs": [{**vars(run), "started": _iso(run.moment)} for run in runs]}
 
 
 def trends_text(trends: Sequence[Trend], repeated: Sequence[RepeatedFinding]) -> str:
@@ -68,7 +68,7 @@ def trends_facts(trends: Sequence[Trend], repeated: Sequence[RepeatedFinding]) -
             {**vars(change), "change": change.change, "run": trend.points[change.index].run} for change in trend.changes
         ]
         series.append({**names, "points": points, "changes": changes})
-    return {"format": 1, "trends": series, "repeated": [vars(one) for one in repeated]}
+    return {"trends": series, "repeated": [vars(one) for one in repeated]}
 
 
 def _date(moment: float) -> str:

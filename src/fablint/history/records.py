@@ -19,7 +19,7 @@ from fablint.model.figures.pair_metrics import PairMetrics, figures_of, joined, 
 
 QUANTILES = (0.05, 0.1, 0.5, 0.9, 0.95, 0.99)  # columns of the table `figure`
 KEPT_STATES = (State.FAULT, State.SUSPECT, State.CONFOUNDED, State.SUPPRESSED)
-_FACTS = ("mpi", "mpi_version", "engine_version", "hosts_count", "command", "cluster", "suite")
+FACTS = ("creator", "mpi", "command")  # root attributes of the run
 
 Kind = Literal["scope", "host"]
 Metric = tuple[str, str, int, str]  # medium, kernel, size in bytes, quantity
@@ -81,7 +81,7 @@ def record_of(run: Run, diagnosis: Diagnosis, path: str) -> RunRecord:
         moment=_moment(run),
         verdict=diagnosis.verdict.verdict,
         hosts=len(run.hosts),
-        facts={name: document[name] for name in _FACTS if document.get(name)},
+        facts={name: document[name] for name in FACTS if document.get(name)},
         figures=tuple(_figures(run, placement)),
         findings=tuple(KeptFinding(str(one.state), one.component, one.name, one.effect) for one in findings),
     )

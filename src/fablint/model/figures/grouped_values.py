@@ -66,10 +66,6 @@ class GroupedValues:
         result[is_known] = self.values[(self.first + rank)[is_known]]
         return result
 
-    def of_group(self, code: int) -> Floats:
-        """Return the values of a group, ascending."""
-        return self.values[self.first[code] : self.first[code] + self.count[code]]
-
     def lower_medians(self) -> Floats:
         """(groups,) median, of an even number of values the lower one in the middle; NaN where a group has none."""
         return self.at((self.count - 1) // 2)

@@ -49,14 +49,13 @@ class _Verbs(click.Group):
     """Verbs in their order, each imported on first use: a verb does not pay for the options of the others."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_VERBS)
+        return list(self.commands)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _VERBS:
-            return None
-        module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
-        command: click.Command = getattr(import_module(f"{__name__}.{module}"), module)
-        return command
+        if cmd_name in self.commands and self.commands[cmd_name] is None:
+            module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+            self.commands[cmd_name] = getattr(import_module(f"{__name__}.{module}"), module)
+        return super().get_command(ctx, cmd_name)
 
 
 def _print_version(context: click.Context, _: click.Parameter, is_given: bool) -> None:
@@ -68,7 +67,7 @@ def _print_version(context: click.Context, _: click.Parameter, is_given: bool) -
 
 @click.group(
     cls=_Verbs,
-    commands=dict.fromkeys(_VERBS),  # names for suggestions
+    commands=dict.fromkeys(_VERBS),
     context_settings={"help_option_names": ["-h", "--help"]},
     no_args_is_help=False,
     epilog="\b\nExit codes:\n" + "\n".join(f"  {code:<4} {meaning}" for code, meaning in EXIT_CODES.items()),
@@ -113,7 +112,7 @@ def _exit_code(session: Session, argv: list[str]) -> int:
         click.echo(error.format_message())
         return 0
     except click.UsageError as error:
-        verb = next((word for word in argv if word in _VERBS), "")  # where a value is missing, click has none
+        verb = next((word for word in argv if word in cli.commands), "")  # where a value is missing, click has none
         where = error.ctx.command_path if error.ctx else f"fablint {verb}".rstrip()
         return _fail(session, f"{_sentence(error)}: see {where} --help", UsageError.exit_code)
     except click.ClickException as error:

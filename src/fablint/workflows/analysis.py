@@ -96,7 +96,10 @@ def _inputs_of(run: Path, files: Iterable[Path], day: date | None) -> str:
     day
         Day for which known faults hold; None: they do not matter.
 
-    Raises OSError where a file of the run cannot be looked at.
+    Raises
+    ------
+    OSError
+        A file of the run cannot be looked at.
     """
     lines = [str(day)]
     for entry in (*_files_below(run), *_files_below(Path(__file__).parents[1])):

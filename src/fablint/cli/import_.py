@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @verb(name="import", short_help="Convert the output of another tool to a run.")
 @click.argument("files", nargs=-1, required=True, type=FILE, metavar="FILE...")
 @click.option("-o", "--output", type=FILE, required=True, metavar="RUN", help="Run directory to write.")
-@click.option("--hosts", metavar="LIST", help="Hosts of the ranks in rank order, for files that do not name them.")
+@click.option("--hosts", metavar="LIST", help="Host of each rank in rank order, for files that do not name them.")
 def import_(session: Session, files: tuple[Path, ...], output: Path, hosts: str | None) -> None:
     """Make a run directory from FILEs that another tool wrote.
 

@@ -6,7 +6,7 @@ from fablint.plan.check.default_rows import check_plan
 from fablint.plan.check.resume import resume_plan
 from fablint.plan.rows.bench_rows import BenchRequest, bench_plan, bench_rows, every_row, measured_as, without_meaning
 from fablint.plan.rows.benchmarks import Benchmark, find_benchmark, list_benchmarks, read_benchmarks
-from fablint.plan.rows.host_lists import joined, parse_hosts, parse_slots
+from fablint.plan.rows.host_lists import joined, parse_hosts, parse_rank_hosts, parse_slots
 from fablint.plan.rows.plan_file import parse_plan, plan_of
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "measured_as",
     "parse_hosts",
     "parse_plan",
+    "parse_rank_hosts",
     "parse_slots",
     "plan_of",
     "read_benchmarks",

@@ -73,10 +73,10 @@ def import_files(system: System, files: Sequence[Path], output: Path, hosts: str
     hosts
         Hosts of the ranks in rank order, such as `n[1-4]`, for files that do not name them.
     """
-    from fablint.plan import parse_hosts
+    from fablint.plan import parse_rank_hosts
     from fablint.store import import_run, write_run
 
     free_output(system, output)
-    run = import_run(files, parse_hosts(hosts) if hosts else ())
+    run = import_run(files, parse_rank_hosts(hosts) if hosts else ())
     write_run(output, run)
     return run

@@ -7,7 +7,7 @@ from hypothesis import given, strategies as st
 
 from fablint.errors import UsageError
 from fablint.model import Plan, Slots
-from fablint.plan import joined, parse_hosts, parse_slots
+from fablint.plan import joined, parse_hosts, parse_rank_hosts, parse_slots
 
 
 @pytest.mark.parametrize(
@@ -63,6 +63,12 @@ def test_what_is_no_list(text, error):
         parse_hosts(text)
     assert str(caught.value).startswith(error)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["n1,n1,n2,n2", "n[1-2],n[1-2]", "n1,n[1-2]", "fd00::1,[fd00:0::1]"])
+def test_hosts_of_ranks_may_repeat(text):
+    hosts = parse_rank_hosts(text)
+    assert len(hosts) > len(set(hosts))
 
 
 @given(st.lists(st.integers(0, 999), min_size=1, max_size=20, unique=True))

@@ -20,7 +20,22 @@ _HINT = "write them as client[1-3,10]"
 
 
 def parse_hosts(text: str) -> tuple[str, ...]:
-    """The hosts of a list, in its order; ClusterShell unfolds the brackets.
+    """The hosts of a list, in its order; ClusterShell unfolds the brackets. Written as for `parse_rank_hosts`.
+
+    Raises
+    ------
+    UsageError
+        As `parse_rank_hosts`, or a host appears twice.
+    """
+    hosts = parse_rank_hosts(text)
+    twice = next((host for host, count in Counter(hosts).items() if count > 1), None)
+    if twice is not None:
+        raise UsageError(f"{quoted(text)}: {beginning(twice)} appears twice", "give every host once")
+    return hosts
+
+
+def parse_rank_hosts(text: str) -> tuple[str, ...]:
+    """The hosts of ranks in rank order: a host with several ranks is named for each of them.
 
     Braces mean what a shell makes of them: `client{1,5,7}` is client1, client5, client7, and so is `client[1,5,7]`;
     `n{a,b}` is na, nb. Braces around whole names, `{n1,n5}`, are left out; around mere numbers they name no host.
@@ -29,7 +44,7 @@ def parse_hosts(text: str) -> tuple[str, ...]:
     Raises
     ------
     UsageError
-        Brackets that do not close, a host twice, a number in the place of a name, no host at all, more than MOST_HOSTS.
+        Brackets that do not close, a number in the place of a name, no host at all, more than MOST_HOSTS.
     """
     hosts = [_short_address(host) or host for host in _expanded(text)]
     if not hosts:
@@ -40,9 +55,6 @@ def parse_hosts(text: str) -> tuple[str, ...]:
             raise UsageError(f"{quoted(text)}: {number}", "put the name before it, as client{1,5,7}")
         if not (_HOST.fullmatch(host) or _short_address(host)):
             raise UsageError(f"{quoted(text)}: {quoted(host)} is not a host", _HINT)
-    twice = next((host for host, count in Counter(hosts).items() if count > 1), None)
-    if twice is not None:
-        raise UsageError(f"{quoted(text)}: {beginning(twice)} appears twice", "give every host once")
     return tuple(hosts)
 
 

@@ -226,7 +226,7 @@ def recognise(head: bytes, length: int) -> tuple[Format, Sequence[re.Pattern[byt
     hint = (
         "supported binary files: SION files of LinkTest 1.2, .bin files of HP2P"
         if binary
-        else f"supported: output of {', '.join(TOOLS[:-1])} or {TOOLS[-1]}"
+        else f"supported: output of {', '.join(TOOLS[:-1])} or {TOOLS[-1]} with a heading (src,dst,size,bandwidth)"
     )
     raise UsageError(problem, hint)
 

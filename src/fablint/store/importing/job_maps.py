@@ -27,6 +27,7 @@ _LINES = tuple(
         rf" *{_RANK}: {_WORD}$",  # srun -l hostname
         rf"\[{_RANK}\] {_WORD}$",  # Hydra's mpiexec -l hostname
         rf"\[(?:[0-9]+|prterun-[^@\]]+@[0-9]+),{_RANK}\](?:\[[^\]]*\])?<stdout>: ?{_WORD}$",  # Open MPI, PRRTE hostname
+        rf"Proc <{_RANK}> on <{_HOST}>\s*$",  # OSU in Java
         rf"{_WORD} {_RANK}: (?=\S)",  # PALS --label: before every line of a rank
     )
 )

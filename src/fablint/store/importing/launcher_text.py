@@ -86,9 +86,20 @@ _NOISE = re.compile(
     r"|(?:MPI startup|\[\d+\] MPI startup)\(\)|\[(?:mpiexec|proxy)[@:]|impi: |MPID?[A-Z]*_?[A-Z]*: "
     r"|(?:srun|salloc|sbatch|slurmstepd\S*|mpirun|mpiexec|orterun|prterun|aprun|palsd?|jsrun)(?:\.\w+)?: "
     r"|(?:Loading|Unloading|Activating|Inactive|Currently Loaded|Due to MODULEPATH|The following have been) "
-    r"|PE \d+: |MPICH |MPI VERSION|CXI |OFI |Warning: |(?:WARNING|INFO|NOTE|DEBUG)\b"
+    r"|Proc <\d+> on <|\d+ started on <|PE \d+: |MPICH |MPI VERSION|CXI |OFI |Warning: |(?:WARNING|INFO|NOTE|DEBUG)\b"
     r"|[$+#>] ?\S*(?:mpirun|mpiexec|srun|prterun|osu_|IMB|_perf)\b|(?:real|user|sys)\t"
     r"|[-=*_+~. ]{4,}$"
+)
+# What launchers, MPI libraries, batch systems and shells say of a program that did not end by itself.
+_ABORT = re.compile(
+    r"BAD TERMINATION|APPLICATION TERMINATED WITH|MPI_ABORT was invoked|application called MPI_Abort"
+    r"|^Abort\(-?\d+\) on node|MPI_ERRORS_ARE_FATAL|Process received signal|\]: aborting job"
+    r"|(?:mpirun|mpiexec|orterun|prterun|prun|PRTE|ORTE)\S* (?:noticed that|detected that one|has lost communication)"
+    r"|process(?:es)? (?:returned$|terminated with signal)|\brank \d+ (?:died from|exited with|exited due to) "
+    r"|^srun: error: .*(?:Killed|Exited|Segmentation|Aborted|Terminated|Out Of Memory|Bus error|Floating)"
+    r"|Job step aborted|\*\*\* (?:STEP|JOB) \S+ (?:ON \S+ )?CANCELLED|DUE TO TIME LIMIT|oom[-_]kill|PBS: job killed"
+    r"|^TERM_\w+: "
+    r"|(?:Segmentation fault|Bus error|Aborted|Killed|Terminated|Illegal instruction)(?: *\(core dumped\))?$"
 )
 _NUMERIC = re.compile(r"[-+]?[0-9][0-9.,:eE+-]*%?")
 
@@ -96,6 +107,11 @@ _NUMERIC = re.compile(r"[-+]?[0-9][0-9.,:eE+-]*%?")
 def is_noise(line: str) -> bool:
     """Return whether a launcher, a library or a shell prints such a line beside the output of any program."""
     return _NOISE.match(line) is not None
+
+
+def is_abort(line: str) -> bool:
+    """Return whether a line says that a program was stopped, so that its output may end early."""
+    return _ABORT.search(line) is not None
 
 
 def has_figures(line: str) -> bool:

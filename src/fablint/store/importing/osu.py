@@ -13,11 +13,12 @@ from dataclasses import dataclass, field
 
 from fablint.errors import UsageError
 from fablint.store.importing.captions import Captions
+from fablint.store.importing.launcher_text import is_abort
 from fablint.store.importing.lines import INTEGER, NUMBER, Foreign, figure, numbered
 
 _HOST = r"((?=[\w.-]*[A-Za-z]|(?:[0-9]+\.){3}[0-9])[A-Za-z0-9][\w.-]*)"
 _HOSTS = re.compile(rf"{_HOST} *, *{_HOST}$")
-_TITLE = re.compile(r"# ((?:OSU MPI|OSU |fablint [a-z]).*?)(?: +\(?(?:v|Version )([0-9][\w.+-]*)\)?)?$")
+_TITLE = re.compile(r"# ((?:OSU |OMB[- ]Py|fablint [a-z]).*?)(?: +\(?(?:v|Version )([0-9][\w.+-]*)\)?)?$")
 _FACT = re.compile(r"# ([A-Z][A-Za-z ]*[a-z]): (.+?)\.? *$")
 _STATED = (  # by the programs
     "Datatype", "Window creation", "Synchronization", "Number of Sender threads", "Number of Receiver threads",
@@ -28,7 +29,13 @@ _NAMES = (
     r"Size|(?:Avg |Min |Max )?Latency ?\(us\)|Reverse (?:Lat\(us\)|BW\(MB/s\))|(?:Bi-)?Bandwidth \(MB/s\)|MB/s"
     r"|Messages/s"
     r"|Validation|Iterations|P[0-9.]+ Tail (?:Lat\(us\)|BW\(MB/s\))|(?:Alg|Bus) BW\(MB/s\)|Overall\(us\)|Compute\(us\)"
+    r"|Bandwidth \(Gb/s\)|(?:Wait|Init) avg\(us\)"
     r"|Pure Comm\.\(us\)|(?:Coll\. Init|MPI_Test|MPI_Wait)\(us\)|Overlap\(%\)|Transmit Size"
+)
+_SPELLINGS = (  # of columns in Java and Python
+    (re.compile(r"\[(us|B|MB/s|Gb/s)\]"), r"(\1)"),
+    (re.compile(r"(?<=# Size) \(B\)"), ""),
+    (re.compile(r"\b(?:Lat )?(Avg|Min|Max)\.?(?: Latency)? ?\(us\)"), r"\1 Latency(us)"),
 )
 _HEADER = re.compile(rf"#(?: *(?:{_NAMES}))+ *$")
 _NAME = re.compile(_NAMES)
@@ -41,10 +48,7 @@ _ROW = re.compile(rf" *{_WORD}(?: +{_WORD})* *$", re.IGNORECASE)
 _PLACES = re.compile(r"# (?:Send Buffer|Rank 0 Memory) on (\w+) .*and (?:Receive Buffer|Rank 1 Memory) on (\w+) ")
 _CAPTION = re.compile(r"[-=*#]{3,} *(?P<text>[^-=*#\s].*?\S) *[-=*#]{3,}$")
 _COMMAND = re.compile(r"(?:[$+#>] ?)?(?P<text>(?:.*[\s/])?osu_\w+(?:\s.*)?)$")
-_ABORTED = re.compile(
-    r"DATA VALIDATION ERROR|MPI_ABORT was invoked|BAD TERMINATION|DUE TO TIME LIMIT|process(?:es)? returned$"
-    r"|^srun: error: .*(?:Killed|Exited|Segmentation|Aborted)"
-)
+_DAMAGED = "DATA VALIDATION ERROR"  # the program ends with it
 _INIT = re.compile(rf"nprocs: ({INTEGER}), min: ({NUMBER}) ms, max: ({NUMBER}) ms, avg: ({NUMBER}) ms *$")
 
 
@@ -203,8 +207,8 @@ class _Reader:
             self._close()
             self.launches.append(Launch(number, (hosts[1], hosts[2])))
             return
-        understood = self._heading(number, line) if line.startswith("#") else self._figures(number, line)
-        if not understood and _ABORTED.search(line):
+        understood = self._heading(number, _spelled(line)) if line.startswith("#") else self._figures(number, line)
+        if not understood and (_DAMAGED in line or is_abort(line)):
             self.aborted = self.aborted or number
             self.foreign.append(Foreign(number, line))
         elif not understood and (command := _COMMAND.match(line)):
@@ -323,6 +327,13 @@ class _Reader:
             return False
         rows.append(row)
         return True
+
+
+def _spelled(line: str) -> str:
+    """Return a heading with the names of columns as the programs in C print them."""
+    for spelling, name in _SPELLINGS:
+        line = spelling.sub(name, line)
+    return line
 
 
 def _follows(row: OsuRow, last: OsuRow) -> bool:

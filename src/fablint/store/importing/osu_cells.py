@@ -30,9 +30,11 @@ from fablint.store.importing.cells import (
 from fablint.store.importing.job_maps import JobHosts
 from fablint.store.importing.lines import marked, text_of
 from fablint.store.importing.osu import OsuRow, OsuTable, OsuText, parse_osu
-from fablint.store.importing.osu_tests import LATENCIES, RECORDED, OsuTest, buffers_of, test_of
+from fablint.store.importing.osu_tests import LATENCIES, RECORDED, OsuTest, buffers_of, language_of, test_of
 
-MARK = marked(rb" *# (?:OSU (?:MPI|One Sided|[NR]CCL)|Size +\S.*(?:\(us\)|MB/s))")
+MARK = marked(
+    rb" *# (?:OSU (?:(?:Open )?MPI|One Sided|[NR]CCL|[\w-]+ Test$)|OMB[- ]Py|Size[ \t]+\S.*(?:[(\[]us[)\]]|MB/s))"
+)
 
 
 _WIN = {osu: name for name, osu in WINS.items()}
@@ -296,6 +298,7 @@ def _facts(table: OsuTable, captions: Mapping[tuple[str, str], str]) -> dict[str
     source, _, target = buffers_of(table).lower().partition(" ")
     words = [
         table.version,
+        language_of(table.title),
         datatype if datatype != "MPI_CHAR" else "",
         f"{source} to {target}" if source != target else "managed" if source == "managed" else "",
         captions[table.title, table.caption],

@@ -20,7 +20,7 @@ _MEMORIES = {  # in titles, behind `MPI` or behind the name of a one-sided opera
 _ACCELERATOR = re.compile(rf"-({'|'.join(sorted(_MEMORIES, key=len, reverse=True))})(?= )")
 _LETTERS = re.compile(r"\s([DHM]) ([DHM])\s*$")  # arguments of a command line
 _BUFFERS = {"D": "DEVICE", "H": "HOST", "M": "MANAGED"}
-_COLLECTIVE = re.compile(r"reduce|gather|scatter|all-?to-?all|barrier|broadcast|neighb")
+_COLLECTIVE = re.compile(r"reduce|gather|scatter|all-?to-?all|barrier|broadcast|bcast|neighb")
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,18 @@ class OsuTest:
     name: str = ""  # of its row; '' for that of the kernel
 
 
-_TITLE = re.compile(r"OSU (?:One Sided )?(MPI|[NR]CCL)[ _](.+?)(?: Test)?$")
+_TITLE = re.compile(  # of C; of Python; of Java, whose names of tests are one word
+    r"(?:OSU (?:One Sided )?(?:MPI|[NR]CCL)[ _]|OMB[- ]Py(?:thon)? MPI |OSU (?:Open MPI )?(?=[\w-]+ Test$))"
+    r"(.+?)(?: Test)?$"
+)
+_LANGUAGES = {"OMB": "Python", "OSU MPI": "", "OSU One": "", "OSU NCCL": "", "OSU RCCL": ""}  # by the first words
 
 
 def _words_of_title(title: str) -> str:
     """The words of a title between `OSU MPI` and `Test`; empty where it is not a title of OSU."""
     match = _TITLE.match(_ACCELERATOR.sub("", title))
-    words = match[2].lower().replace("_", " ").replace("bidirect", "bi-direct").split() if match else []
+    words = match[1].lower().replace("_", " ").replace("bidirect", "bi-direct").split() if match else []
+    words = ["bi-directional", "bandwidth"] if words == ["bi-bandwidth"] else words
     return " ".join(word for word in words if word != "test")  # 7.5: `Latency Test Persistent`
 
 
@@ -65,13 +70,19 @@ def test_of(table: OsuTable) -> tuple[OsuTest | None, Mapping[str, str]]:
         latency = bool(table.columns) and table.columns[0] in LATENCIES
         return (_TESTS["latency"] if latency and len(table.columns) == 1 else None), {}
     words, accelerator = _words_of_title(table.title), _ACCELERATOR.search(table.title)
-    test = _TESTS.get(words)
+    test = _TESTS.get(words) or _TESTS.get(f"{words} latency")
     if test is None and _COLLECTIVE.search(words):  # recorded: no kernel measures it
         name = "-".join(re.findall(r"[a-z0-9]+", words.removesuffix(" latency")))
         test = OsuTest(RECORDED, collective=True, name=name)
     memory = _MEMORIES[accelerator[1]] if accelerator and buffers_of(table) != "HOST HOST" else ""
     transport = "nccl" if re.match("OSU [NR]CCL", table.title) else ""
     return test, {key: word for key, word in (("memory", memory), ("transport", transport)) if word}
+
+
+def language_of(title: str) -> str:
+    """Return the language of a program that is not written in C; '' for C."""
+    first = re.match(r"OMB|OSU [A-Za-z]+", title)
+    return _LANGUAGES.get(first[0], "Java") if first else ""
 
 
 def buffers_of(table: OsuTable) -> str:

@@ -40,7 +40,7 @@ JSON_MARK = re.compile(rb'^(?:\xef\xbb\xbf)?\s*\{\s*"test_info"\s*:')
 _VERB = re.compile(r"(?:RDMA_)?[A-Za-z]+(?:_imm)?(?=_)")
 _TITLE = re.compile(r"\s*((?:Send|RDMA_Write|RDMA_Read|Atomic|Raw Ethernet)[\w ]*?) Test\s*$")
 _HEADING = re.compile(r"\s*(#bytes\s+(?:#sl\s+)?#iterations\s.*)")
-_COLUMN = re.compile(r"[#\w.%]+(?: (?:peak|average|percentile|Port[12]|Port[12]))*(?:\[[^\]]*\])?")
+_COLUMN = re.compile(r"[#\w.%]+(?: [A-Za-z]\w*)*\[[^\]]*\]|[#\w.%]+(?: average)?")
 _SETTING = re.compile(r"\s*[A-Za-z][\w*. /-]*\s*: \S|\s*(?:local|remote) address:|\s*GID:|-{10,}|\*{10,}|\s*\* Waiting")
 _COMMAND = re.compile(r"\bib_\w+_(?:bw|lat)\b")
 _OPTION = re.compile(r"([A-Za-z][\w*. /-]*?)\s*: (\S+(?: \S+)*)")
@@ -55,6 +55,7 @@ _MEMORIES = {"CUDA": "cuda", "ROCm": "hip"}  # others are a device of unknown ki
 _SAMPLES = re.compile(r"\s*#, (?P<unit>usec|cycles)|\s*[0-9]+, [0-9.e+-]+$")  # of -H and -U
 _CYCLES = re.compile(r"\s(?:-[A-Za-z]*C[A-Za-z]*|--report-cycles)\b")  # option of a command line
 _CHECKED = re.compile(r"\s*VALIDATION: (PASSED|FAILED)")
+_FAILED = re.compile(r"\s*(?:Completion with error|Failed status|Failed to \w|Problems with |Couldn't |Unable to )")
 _BELOW = re.compile(r"\s*Error: (?:BW result|Msg rate)\s+is below")
 _KERNELS = {
     ("Send", "BW"): BANDWIDTH,
@@ -79,6 +80,7 @@ class PerftestTable:
     verdict: str = ""  # of a check of payloads
     in_cycles: bool = False  # the times are CPU cycles, whatever the heading says
     problems: list[LeftOut] = field(default_factory=list)
+    failed: int = 0  # line on which the program says that it ended early; 0: none
     settings: str = ""  # device, addresses and options: what distinguishes tests of one title
 
 
@@ -127,6 +129,9 @@ def _remark(table: PerftestTable, following: PerftestTable, number: int, line: s
         table.in_cycles |= samples["unit"] == "cycles"
     elif checked := _CHECKED.match(line):
         table.verdict = checked[1]
+    elif _FAILED.match(line):
+        table.failed = table.failed or number
+        return False
     elif _BELOW.match(line):
         table.problems.append(LeftOut(number, line, "the figure is below the limit that the caller has set"))
     else:
@@ -166,8 +171,15 @@ def read_perftest(data: bytes, hosts: Sequence[str]) -> Imported:
         rank_names=ranks_named(2, hosts),
         bodies=tuple(body for body in bodies if body is not None),
         left_out=tuple(sorted(skipped, key=lambda line: line.line)),
-        missing="" if all(table.rows for table in tables) else "a test has no figures",
+        missing=_missing(tables),
     )
+
+
+def _missing(tables: Sequence[PerftestTable]) -> str:
+    if not all(table.rows for table in tables):
+        return "a test has no figures"
+    failed = next((table.failed for table in tables if table.failed), 0)
+    return f"a test ended early (line {failed})" if failed else ""
 
 
 def read_perftest_json(data: bytes, hosts: Sequence[str]) -> Imported:

@@ -115,7 +115,8 @@ Exit execute(RankGroup& rank_group, const std::vector<std::string>& words, const
     command.insert(command.begin(), program);
     TextReport report(rank_group, options.quiet, on_start);
     if (options.serve) return serve(rank_group, options, command, report);
-    return measure(rank_group, options, command, report);
+    std::optional<Instrument> instrument;
+    return measure(rank_group, options, command, report, instrument);
 }
 
 extern "C" void on_signal(int) { request_stop(); }

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <functional>
 #include <memory>
+#include <optional>
 
 #include "base/clock.hpp"
 #include "base/json.hpp"
@@ -83,9 +84,12 @@ class Members {
             subset_ = std::make_unique<RankGroup>(wall_clock(), std::make_unique<RankSubset>(all_, members));
         list_ = list;
         takes_part_ = takes_part;
+        instrument_.reset();
         group_ = !takes_part ? nullptr : list.empty() ? &all_ : subset_.get();
         return group_;
     }
+    // Of the chosen group, as its first request examines it.
+    std::optional<Instrument>& instrument() { return instrument_; }
 
   private:
     RankGroup& all_;
@@ -93,6 +97,7 @@ class Members {
     bool takes_part_ = true;
     std::unique_ptr<RankGroup> subset_;
     RankGroup* group_ = &all_;
+    std::optional<Instrument> instrument_;
 };
 
 }  // namespace
@@ -124,7 +129,7 @@ Exit serve(RankGroup& rank_group, const Options& options, const std::vector<std:
             words.insert(words.end(), request.words.begin(), request.words.end());
             Announcements announcements(reads, number);
             announcements.begin(wake_s);
-            status = std::max(status, measure(*group, request.options, words, announcements));
+            status = std::max(status, measure(*group, request.options, words, announcements, members.instrument()));
             written = announcements.written();
         });
     }

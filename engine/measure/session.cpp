@@ -186,8 +186,8 @@ std::unique_ptr<Watchdog> watch(RankGroup& rank_group, double limit_s, double ro
 
 }  // namespace
 
-Exit measure(RankGroup& rank_group, const Options& options, const std::vector<std::string>& command,
-             RunReport& report) {
+Exit measure(RankGroup& rank_group, const Options& options, const std::vector<std::string>& command, RunReport& report,
+             std::optional<Instrument>& instrument) {
     // The front end limits the time of a start. A later request begins among ranks that may have failed since.
     std::unique_ptr<Watchdog> watchdog;
     if (options.serve) watchdog = watch(rank_group, options.watchdog_s, default_longest_round_s, nullptr);
@@ -200,7 +200,7 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
     if (options.ranks_per_nic > 0) binding = bind_to_nics(rank_group, options.sysfs, options.ranks_per_nic);
     Facts facts(rank_group, options.sysfs, binding, gpu_of_rows(rows));
     rank_group.set_yielding(facts.oversubscribed());
-    const Instrument instrument = examine_instrument(rank_group, wall_clock());
+    if (!instrument) instrument = examine_instrument(rank_group, wall_clock());
     const double now_s = epoch_seconds();
     const double epoch_s = options.epoch.value_or(now_s);
     // The same instant on all ranks: that of rank 0, whose clock may be behind that of the host that began the run.
@@ -208,12 +208,12 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
     const double origin = rank_group.maximum(rank_group.rank() == 0 ? rank_group.now() - elapsed_s : -1e300);
     Retransmissions retransmissions(rank_group);
     RunContext context{
-        rank_group,      wall_clock(),       instrument, nullptr,        options.counters ? &facts : nullptr,
-        retransmissions, facts.interfaces(), origin,     !options.quiet, options.by_size,
+        rank_group,      wall_clock(),       *instrument, nullptr,        options.counters ? &facts : nullptr,
+        retransmissions, facts.interfaces(), origin,      !options.quiet, options.by_size,
         report,          options.sysfs};
     context.connect_limit_s = connect_limit_beside(options.watchdog_s);
     const std::vector<RoundRoles> rounds = read_rounds(context, rows, options);
-    Root root(rank_group, facts, instrument, command, rows, epoch_s);
+    Root root(rank_group, facts, *instrument, command, rows, epoch_s);
     std::unique_ptr<Store> store;
     if (!options.output.empty()) {
         store = std::make_unique<Store>(rank_group, options.output, options.resume, options.private_files);

@@ -53,7 +53,7 @@ def asked_again(
     """Hosts that say this when they are asked after the measurement."""
     later = snapshots(files, NOW + LASTED_S)
 
-    def fake_ask(_: System, allocation: Allocation) -> CollectedSnapshots:
+    def fake_ask(_: System, allocation: Allocation, __: str) -> CollectedSnapshots:
         gone = {name: why for name, why in (silent or {}).items() if name in allocation.hosts}
         return CollectedSnapshots({}, {name: later[name] for name in allocation.hosts if name not in gone}, gone)
 

@@ -11,7 +11,7 @@ from test_retest_verb import HOST, a_run
 
 from fablint.errors import IncompleteError, UsageError
 from fablint.model import Slots
-from fablint.workflows.shared_folder import explain_unshared, refuse_unshared, refuse_unshared_engine
+from fablint.workflows.shared_folder import explain_unshared, refuse_unshared
 from fablint_command import Fablint
 from pinned import pinned_by
 from tested_mpis import built_engine, tested_mpis as installed_mpis
@@ -58,7 +58,7 @@ def test_a_folder_that_the_host_of_rank_0_does_not_see_is_refused(staged, tmp_pa
     with pytest.raises(UsageError, match=said):
         refuse_unshared(staged, unshared, slots("n1", "n2"))
     with pytest.raises(IncompleteError, match=said):
-        explain_unshared(staged, unshared, slots("n1", "n2"))
+        explain_unshared(staged, unshared, unshared / "fablint-engine", slots("n1", "n2"))
     assert list(unshared.iterdir()) == []
     for folder, hosts in (
         (shared, ("n1", "n2")),
@@ -71,7 +71,7 @@ def test_a_folder_that_the_host_of_rank_0_does_not_see_is_refused(staged, tmp_pa
 
 
 @pytest.mark.usefixtures("ssh")
-def test_an_engine_that_hosts_do_not_see_is_refused_with_their_names(staged, tmp_path: Path) -> None:
+def test_an_engine_that_hosts_do_not_see_explains_a_launch_with_their_names(staged, tmp_path: Path) -> None:
     staged.variables["PATH"] = os.environ["PATH"]
     unshared, shared = folders(tmp_path)
     for folder in (unshared, shared):
@@ -81,15 +81,15 @@ def test_an_engine_that_hosts_do_not_see_is_refused_with_their_names(staged, tmp
     advice = f"set FABLINT_HOME to a folder that all hosts share \\(it is {staged.home}\\)"
     sentence = f"not see {unseen} of this machine, the engine that ranks execute: {advice}"
     with pytest.raises(UsageError, match=rf"^n\[1-2\] do {sentence}$"):
-        refuse_unshared_engine(staged, unseen, slots("n1", "n2", "n1"))
+        explain_unshared(staged, shared, unseen, slots("n1", "n2", "n1"))
     with pytest.raises(UsageError, match=rf"^n1 does {sentence}, or exclude n1 with -x$"):
-        refuse_unshared_engine(staged, unseen, slots(here, "n1", "silent"))
-    for engine, hosts in ((seen, ("n1", "n2")), (unseen, (here,)), (unseen, ("silent",)), (None, ("n1",))):
-        refuse_unshared_engine(staged, engine, slots(*hosts))
+        explain_unshared(staged, shared, unseen, slots(here, "n1", "silent"))
+    for engine, hosts in ((seen, ("n1", "n2")), (unseen, (here,)), (unseen, ("silent",))):
+        explain_unshared(staged, shared, engine, slots(*hosts))
 
 
 @pytest.mark.usefixtures("ssh")
-def test_a_check_refuses_an_unshared_engine_before_it_launches(fablint: Fablint, tmp_path: Path) -> None:
+def test_a_check_whose_hosts_do_not_see_the_engine_names_them(fablint: Fablint, tmp_path: Path) -> None:
     unshared, shared = folders(tmp_path)
     engine = built_engine(installed_mpis()[0])
     kept = unshared / "engines" / engine.key

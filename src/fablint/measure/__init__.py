@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         find_compiler,
         find_engine,
         find_mpicxx,
+        kept_engine,
         list_engines,
     )
     from fablint.measure.engine_messages import failure_text
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         name_host,
         run_engine,
         run_on_first,
+        start_early,
         start_limit_s,
     )
 
@@ -71,12 +73,14 @@ __all__ = [
     "find_mpicxx",
     "find_mpiexec",
     "find_rendezvous",
+    "kept_engine",
     "list_engines",
     "load_library",
     "name_deaths",
     "name_host",
     "run_engine",
     "run_on_first",
+    "start_early",
     "start_limit_s",
     "write_event",
 ]
@@ -110,12 +114,14 @@ if not TYPE_CHECKING:
             "find_mpicxx": "engine",
             "find_mpiexec": "launcher_choice",
             "find_rendezvous": "launcher_choice",
+            "kept_engine": "engine",
             "list_engines": "engine",
             "load_library": "loaded_library",
             "name_deaths": "session",
             "name_host": "session",
             "run_engine": "session",
             "run_on_first": "session",
+            "start_early": "session",
             "start_limit_s": "session",
             "write_event": "json_lines",
         },

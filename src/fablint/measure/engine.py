@@ -226,11 +226,16 @@ def find_engine(system: System, mpicxx: Path | None = None, *, with_mpi: bool = 
         It is not built.
     """
     compiler = find_compiler(system, mpicxx, with_mpi=with_mpi)
-    engine = _kept_engine(system, engine_key(find_sources(), compiler))
+    engine = kept_engine(system, compiler)
     if engine is None:
         built = f"for {compiler.path}" if with_mpi else "without MPI"
         raise UsageError(f"no engine is built {built}", f"fablint engine build{'' if with_mpi else ' --without-mpi'}")
     return engine
+
+
+def kept_engine(system: System, compiler: Compiler) -> Engine | None:
+    """Return the engine that is built for a compiler; None where it is not built."""
+    return _engine_at(system, engine_key(find_sources(), compiler))
 
 
 def build_engine(
@@ -273,7 +278,7 @@ def build_engine(
         compiler = find_compiler(system, mpicxx, with_mpi=with_mpi)
     sources = find_sources()
     key = engine_key(sources, compiler)
-    ready = _kept_engine(system, key)
+    ready = _engine_at(system, key)
     if ready is not None and not force:
         return ready
     with system.temporary_folder(system.home_folder("engines")) as work:
@@ -371,7 +376,7 @@ def _engine_folders(system: System) -> tuple[Path, ...]:
     return tuple(dict.fromkeys((system.own_path("engines"), system.home / "engines")))
 
 
-def _kept_engine(system: System, key: str) -> Engine | None:
+def _engine_at(system: System, key: str) -> Engine | None:
     """Engine with this key; None if it is not built."""
     return next(filter(None, (_read_engine(folder / key) for folder in _engine_folders(system))), None)
 

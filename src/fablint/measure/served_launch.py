@@ -17,6 +17,8 @@ HELD = "fablint: the run is complete, but the ranks do not end by themselves: th
 END_S = 5.0  # until all ranks have ended: ranks of some MPI libraries stay in MPI_Finalize
 _POLL_S = 0.05
 
+StartOfRanks = Callable[[Plan, Sequence[str]], Launch]  # of the ranks of a plan, with options of the engine
+
 
 @dataclass(frozen=True)
 class LaunchSetup:
@@ -37,21 +39,29 @@ class LaunchSetup:
 class ServedLaunch:
     """The launch of a check: its ranks measure one plan after the other. There is at most one at a time.
 
-    `fewest_each` is the number of ranks on each host that its plans need; a plan may need fewer.
+    Attributes
+    ----------
+    fewest_each
+        Number of ranks on each host that its plans need; a plan may need fewer.
+    early_s
+        Seconds from the start of the ranks to their first plan, of all launches that measured one.
     """
 
     fewest_each: int = 1
+    early_s: float = field(default=0.0, init=False)
     _setup: LaunchSetup | None = field(default=None, init=False)
     _process: Launch | None = field(default=None, init=False)
     _launched: Plan = field(default=Plan(0, ()), init=False)
     _members: Sequence[int] | None = field(default=None, init=False)  # ranks of the last plan; None: all
+    _begun: float | None = field(default=None, init=False)  # time of the start; None: a plan has followed
+
+    def begin(self, setup: LaunchSetup, plan: Plan, start: StartOfRanks) -> None:
+        """Start the ranks of a plan; what they are to measure follows."""
+        self._launched, self._setup, self._begun = self.widened(plan), setup, time.monotonic()
+        self._process = start(self._launched, ["--serve", *setup.words])
 
     def measure(
-        self,
-        setup: LaunchSetup,
-        plan: Plan,
-        request: Callable[[Sequence[str]], str],
-        start: Callable[[Plan, Sequence[str], str], Launch],
+        self, setup: LaunchSetup, plan: Plan, request: Callable[[Sequence[str]], str], start: StartOfRanks
     ) -> tuple[Launch, bool]:
         """Give a plan to the ranks that wait.
 
@@ -66,31 +76,33 @@ class ServedLaunch:
         request
             Makes the request with further run options of the engine.
         start
-            Launches other ranks, those of a plan, with options of the engine and a request. It is called where the
-            ranks that wait do not suit.
+            Launches other ranks. It is called where the ranks that wait do not suit.
 
         Returns
         -------
         tuple
-            The launch, and whether it is a new one.
+            The launch, and whether the plan is its first one.
         """
-        is_new = self._process is None or self._process.poll() == 0 or self._setup != setup
-        members = None if is_new else members_of(plan, self._launched)
-        if is_new or members is None:
+        if self._begun is not None and _hosts(plan) != _hosts(self._launched):
+            self.kill()  # a host that is excluded since may keep the others from starting
+        suits = self._process is not None and self._process.poll() != 0 and self._setup == setup
+        members = members_of(plan, self._launched) if suits else None
+        if members is None:
             self.close()
-            self._launched, self._setup, is_new = self._widened(plan), setup, True
+            self.begin(setup, plan, start)
             members = members_of(plan, self._launched)
         assert members is not None
+        assert self._process is not None
+        is_first = self._begun is not None
+        if self._begun is not None:
+            self.early_s += time.monotonic() - self._begun
+            self._begun = None
         self._members = None if len(members) == self._launched.ranks else members
         words = [] if self._members is None else ["--only-ranks", ",".join(map(str, members))]
-        text = request(words)
-        if self._process is None:
-            self._process = start(self._launched, ["--serve", *setup.words], text)
-        else:
-            self._process.feed(text)
-        return self._process, is_new
+        self._process.feed(request(words))
+        return self._process, is_first
 
-    def _widened(self, plan: Plan) -> Plan:
+    def widened(self, plan: Plan) -> Plan:
         """Return the plan with the ranks that later plans need."""
         slots = tuple(replace(slot, ranks=max(slot.ranks, self.fewest_each)) for slot in plan.slots)
         return replace(plan, slots=slots, ranks=sum(slot.ranks for slot in slots) if slots else plan.ranks)
@@ -107,7 +119,7 @@ class ServedLaunch:
         """Kill the ranks of a launch that has ended or must not go on."""
         if self._process is not None:
             self._process.kill()
-        self._process = None
+        self._process = self._begun = None
 
     def release(self) -> None:
         """Tell the ranks that no request follows; they end by themselves."""
@@ -116,7 +128,8 @@ class ServedLaunch:
 
     def close(self) -> bool:
         """End the ranks, and wait until they have ended; tell whether they did that by themselves."""
-        if self._process is None:
+        if self._process is None or self._begun is not None:  # ranks without a plan may still wait for each other
+            self.kill()
             return True
         self.release()
         deadline, has_ended = time.monotonic() + END_S, False
@@ -127,6 +140,10 @@ class ServedLaunch:
                 has_ended = True
         self.kill()
         return has_ended
+
+
+def _hosts(plan: Plan) -> list[str]:
+    return [slot.host for slot in plan.slots]
 
 
 def host_of(plan: Plan, rank: int) -> str:

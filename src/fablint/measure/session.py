@@ -20,7 +20,7 @@ from fablint.measure.launchers.launcher import Death, Launch, Mpiexec
 from fablint.measure.launchers.rendezvous import name_missing
 from fablint.measure.oversubscription import is_oversubscribed
 from fablint.measure.progress import Progress
-from fablint.measure.served_launch import HELD, LaunchSetup, ServedLaunch, request_text
+from fablint.measure.served_launch import HELD, LaunchSetup, ServedLaunch, StartOfRanks, request_text
 from fablint.model import Plan
 from fablint.model.facts.failed_rank import FailedRank
 from fablint.model.facts.run_attributes import RunFacts
@@ -151,27 +151,47 @@ def run_engine(
     return replace(outcome, error=error, is_written=written, start_s=start_s, is_new=is_new, launcher=launcher)
 
 
+def start_early(system: System, mpiexec: Mpiexec, engine: Engine, plan: Plan, options: EngineOptions) -> None:
+    """Start the ranks of a served launch before what they are to measure is known.
+
+    They measure the first plan of the same hosts. Where they do not start, the outcome of that plan has the reason.
+    """
+    assert options.served is not None
+    setup, start = _start_of(system, mpiexec, engine, options.served.widened(plan), options)
+    options.served.begin(setup, plan, start)
+
+
 def _started(
     system: System, mpiexec: Mpiexec, engine: Engine, plan: Plan, output: Path, options: EngineOptions
 ) -> tuple[Launch, bool]:
     """Return the launch that measures a plan, and whether it is a new one."""
-    # The engine binds the ranks itself if they are to be near their NIC.
-    environ = mpiexec.kind.environ(
-        oversubscribed=is_oversubscribed(system, plan), unbound="--ranks-per-nic" in options.words
-    )
-    limit_s = options.start_s() if options.start_s else start_limit_s(plan.ranks)
-
-    def start(ranks: Plan, words: Sequence[str], request: str = "") -> Launch:
-        command = [str(engine.path), *words, "--expect-ranks", str(ranks.ranks)]
-        return mpiexec.start(system, ranks, command, environ, limit_s, request)
 
     def request(words: Sequence[str]) -> str:
         return request_text(plan, output, [*options.words, *words])
 
     if options.served is None:
+        _, start = _start_of(system, mpiexec, engine, plan, options)
         return start(plan, ["--plan", "-", "-o", str(output), *options.words]), True
-    setup = LaunchSetup.of(mpiexec.path, engine.path, environ, options.words)
+    setup, start = _start_of(system, mpiexec, engine, options.served.widened(plan), options)
     return options.served.measure(setup, plan, request, start)
+
+
+def _start_of(
+    system: System, mpiexec: Mpiexec, engine: Engine, ranks: Plan, options: EngineOptions
+) -> tuple[LaunchSetup, StartOfRanks]:
+    """Return the setup of a launch of these ranks, and what starts the ranks of such a launch."""
+    # The engine binds the ranks itself if they are to be near their NIC.
+    environ = mpiexec.kind.environ(
+        oversubscribed=is_oversubscribed(system, ranks), unbound="--ranks-per-nic" in options.words
+    )
+    is_served = options.served is not None
+
+    def start(ranks: Plan, words: Sequence[str]) -> Launch:
+        limit_s = options.start_s() if options.start_s else start_limit_s(ranks.ranks)
+        command = [str(engine.path), *words, "--expect-ranks", str(ranks.ranks)]
+        return mpiexec.start(system, ranks, command, environ, limit_s, is_served=is_served)
+
+    return LaunchSetup.of(mpiexec.path, engine.path, environ, options.words), start
 
 
 def _explained(outcome: EngineOutcome, options: EngineOptions) -> EngineOutcome:

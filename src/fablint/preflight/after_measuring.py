@@ -37,10 +37,12 @@ GROWTH: tuple[Check, ...] = (
 def spanning(before: Snapshot, after: Snapshot) -> Snapshot | None:
     """Return one snapshot with the counters before and after a measurement as its two readings.
 
-    None if the host was booted in between, or its clock was set back.
+    The outputs of programs are those before it. None if the host was booted in between, or its clock was set back.
     """
     seconds = after.time + after.window_s - before.time
     if seconds <= 0 or before.read(BOOT) != after.read(BOOT):
         return None
     later = after.later or after.counters
-    return replace(after, time=before.time, window_s=seconds, counters=before.counters, later=later)
+    return replace(
+        after, time=before.time, window_s=seconds, counters=before.counters, later=later, commands=before.commands
+    )

@@ -23,10 +23,10 @@ from fablint.snapshot.sharing import Sharing, parsed, written
 from fablint.system import no_collection
 from fablint.system.written_files import is_standard_output, opened_into, private_file, replaced
 
-AIMS_S = {"quick": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level: time limit for programs
-LIMITS_S = {"quick": 10.0, "full": 100.0, "fabric": 90.0}  # time limit of the collector
+AIMS_S = {"quick": 1.7, "counters": 1.7, "full": 90.0, "fabric": 90.0}  # of a host, by level: time limit for programs
+LIMITS_S = {"quick": 10.0, "counters": 10.0, "full": 100.0, "fabric": 90.0}  # time limit of the collector
 RETRY_FACTOR = 3.0  # of the time limits, for a host with an incomplete snapshot
-WINDOWS_S = {"quick": 0.5, "full": 5.0, "fabric": 0.0}  # between two readings of its counters
+WINDOWS_S = {"quick": 0.5, "counters": 0.0, "full": 5.0, "fabric": 0.0}  # between two readings of its counters
 
 # Isolated: without -I, `python3 -` imports modules from the current folder and from PYTHONPATH before its own, so that
 # root would execute a base64.py of another user in the current folder.
@@ -97,7 +97,8 @@ def command_to_collect(
     Parameters
     ----------
     level
-        Level of preflight. At `fabric` the Slingshot fabric manager is queried about `managed`.
+        Level of preflight. At `counters` no programs are run. At `fabric` the Slingshot fabric manager is queried about
+        `managed`.
     sysroot
         Folder that replaces `/`.
     managed

@@ -101,8 +101,8 @@ def restrict_to_nics(collected: CollectedSnapshots, names: Sequence[str], *, ref
 def collect_snapshots(system: System, allocation: Allocation, level: str = "quick") -> CollectedSnapshots:
     """Collect snapshots of all hosts of an allocation in parallel; hosts that time out are tried again, with more time.
 
-    `level` is `quick` or `full`. A host without an answer is in the result with the reason; nothing is raised for it,
-    except StoppedError where the job has ended: then no host is at fault.
+    `level` is `quick`, `full` or `counters`. A host without an answer is in the result with the reason; nothing is
+    raised for it, except StoppedError where the job has ended: then no host is at fault.
     """
     from fablint.cluster import why_job_ended
     from fablint.snapshot.collecting import RETRY_FACTOR

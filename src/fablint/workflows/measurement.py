@@ -119,7 +119,7 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     context.used_launcher.path = outcome.launcher or context.used_launcher.path
     is_usage = outcome.status == UsageError.exit_code and (is_new or has_started)
     if not outcome.is_over and (is_usage or not has_started or not has_run):
-        explain_unshared(context.system, output.parent, plan.slots)
+        explain_unshared(context.system, output.parent, engine.path, plan.slots)
     if is_usage:
         if is_new:
             _remove_unmeasured(output)
@@ -138,6 +138,30 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     result = _sealed(context, output, outcome)
     refuse_misplaced(result.run, plan.slots)
     return result
+
+
+def start_early(context: Context, plan: Plan) -> None:
+    """Start the ranks of a check while its hosts are asked and its first plan is made.
+
+    Nothing is started where the engine is still to be built: hosts are asked before that. Where the ranks do not
+    start, the error is that of the first plan.
+
+    Parameters
+    ----------
+    context
+        Machine, progress, MPI; the launch that plans follow to.
+    plan
+        Hosts, and rows with the transports of later plans.
+    """
+    from fablint.measure import EngineOptions, kept_engine, start_early
+
+    if context.compiler is None or kept_engine(context.system, context.compiler) is None:
+        return
+    engine, choice = _engine_and_launchers(context, plan)
+    with suppress(UsageError):
+        start_early(
+            context.system, choice.launchers[0], engine, plan, EngineOptions((), context.start_s, served=context.served)
+        )
 
 
 def _remove_unmeasured(output: Path) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 
 from fablint.errors import FablintError
-from fablint.model import Medium, Plan, PlanRow, RowSpec
+from fablint.model import Medium, Plan, PlanRow, RowSpec, Slots
+from fablint.workflows import measurement
 from fablint.workflows.context import Context
 
 
@@ -38,21 +39,58 @@ def _needs_mpi(context: Context, media: Iterable[Medium]) -> bool:
     """Return whether MPI connects the ranks of a check of these media. Raises UsageError as `connects_without_mpi`."""
     from fablint.measure import connects_without_mpi
 
-    rows = (PlanRow(RowSpec("latency", transport=medium.transport), 1, 0.0) for medium in media)
-    return not connects_without_mpi(context.launcher, Plan(2, tuple(rows)))
+    return not connects_without_mpi(context.launcher, Plan(2, _rows(media)))
 
 
-def build_first(context: Context) -> Path | None:
+def _rows(media: Iterable[Medium]) -> tuple[PlanRow, ...]:
+    return tuple(PlanRow(RowSpec("latency", transport=medium.transport), 1, 0.0) for medium in media)
+
+
+@contextmanager
+def starting(
+    context: Context, media: Iterable[Medium], slots: Sequence[Slots], fewest_each: int = 1
+) -> Iterator[Context]:
+    """Start the ranks of a check, so that they start while its hosts are asked; end them with the `with` block.
+
+    Parameters
+    ----------
+    context
+        Of `with_programs`.
+    media
+        Transports and memories of the check.
+    slots
+        The hosts, with the ranks that most plans need; none: the ranks start with the first plan.
+    fewest_each
+        Number of ranks on each host that some plan needs.
+
+    Returns
+    -------
+    context manager of Context
+        The context, with the launch that plans follow to.
+    """
+    from fablint.measure import ServedLaunch
+
+    served = ServedLaunch(fewest_each)
+    context = replace(context, served=served)
+    try:
+        if slots:
+            plan = Plan(sum(slot.ranks for slot in slots), _rows(media), tuple(slots))
+            measurement.start_early(context, plan)
+        yield context
+    finally:
+        served.close()
+
+
+def build_first(context: Context) -> None:
     """Build the engine for the compiler of `with_programs`, so that the build is not part of what is timed later.
 
-    Returns the path of the engine, None without such a compiler. Raises UsageError where the build fails.
+    Nothing is built without such a compiler. Raises UsageError where the build fails.
     """
     from fablint.measure import build_engine
 
-    if context.compiler is None:
-        return None
-    with_mpi = context.compiler.with_mpi
-    return build_engine(context.system, context.progress, with_mpi=with_mpi, known_compiler=context.compiler).path
+    if context.compiler is not None:
+        with_mpi = context.compiler.with_mpi
+        build_engine(context.system, context.progress, with_mpi=with_mpi, known_compiler=context.compiler)
 
 
 def build_before_job(context: Context, media: Iterable[Medium], *, is_dry: bool) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -71,6 +72,12 @@ def errors_of(path: Path, what: str, hint: str) -> Iterator[None]:
 def full_disk(error: OSError, path: Path) -> FullDiskError:
     """Return the error about a file of a run that does not fit on its disk."""
     return FullDiskError(f"cannot write {path}: {error.strerror}", "free space, then go on with fablint resume")
+
+
+def remove_unmeasured(path: Path) -> None:
+    """Remove the folder of a check that was refused before anything was measured: its name is free again."""
+    if not any(path.rglob("zarr.json")):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def reported_full_disk(error: str, run: Path) -> FullDiskError | None:

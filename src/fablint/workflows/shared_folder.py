@@ -30,19 +30,16 @@ def refuse_unshared(system: System, folder: Path, slots: Sequence[Slots]) -> Non
         raise UsageError(*why)
 
 
-def explain_unshared(system: System, folder: Path, slots: Sequence[Slots]) -> None:
-    """Raise IncompleteError after a launch that wrote nothing, where the cause is a folder that is not shared."""
+def explain_unshared(system: System, folder: Path, engine: Path, slots: Sequence[Slots]) -> None:
+    """Raise IncompleteError after a launch that wrote nothing, where the cause is a folder that is not shared.
+
+    UsageError where a host of `slots` does not see the engine of this machine. Takes a connection to each host at the
+    same time. Hosts that do not answer are not the cause.
+    """
     if why := _unshared(system, folder, slots):
         raise IncompleteError(*why)
-
-
-def refuse_unshared_engine(system: System, engine: Path | None, slots: Sequence[Slots]) -> None:
-    """Raise UsageError where a host of `slots` does not see the engine of this machine; None: it is not built.
-
-    Takes a connection to each host at the same time. Hosts that do not answer are not refused.
-    """
     hosts = list(dict.fromkeys(slot.host for slot in slots))
-    if engine is None or not (unseeing := _unseeing(system, engine, hosts)):
+    if not (unseeing := _unseeing(system, engine, hosts)):
         return
     names, verb = fold(unseeing), "do" if len(unseeing) > 1 else "does"
     exclude = "" if len(unseeing) == len(hosts) else f", or exclude {names} with -x"

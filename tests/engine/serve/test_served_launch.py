@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import cast
@@ -12,10 +12,10 @@ from typing import cast
 import pytest
 
 from fablint.errors import UsageError
-from fablint.measure import EngineOptions, EngineOutcome, Mpiexec, NoProgress, ServedLaunch, run_engine
+from fablint.measure import EngineOptions, EngineOutcome, Mpiexec, NoProgress, ServedLaunch, run_engine, start_early
 from fablint.measure.launcher_choice import find_launchers, find_rendezvous
 from fablint.measure.launchers.launcher import Death, Launch
-from fablint.measure.served_launch import LaunchSetup, members_of, request_text
+from fablint.measure.served_launch import LaunchSetup, StartOfRanks, members_of, request_text
 from fablint.model import Plan, PlanRow, Slots
 from fablint.plan.rows.row_text import parse_row
 from fablint.store import read_run
@@ -24,8 +24,36 @@ from tested_mpis import built_engine, tested_mpis as selected_mpis
 
 ROW = "latency --transport {} --sizes 8 --samples 20"
 ENDLESS = "latency --transport {} --pattern all-pairs --sizes 8 --repeats 500 --budget 0.05"
-NO_LAUNCH = cast("Launch", None)
 ENGINE = built_engine(selected_mpis()[0])
+
+
+@dataclass
+class FakeLaunch:
+    """Ranks that wait, and what they were given."""
+
+    plan: Plan
+    words: list[str]
+    texts: list[str] = field(default_factory=list)
+    is_killed: bool = False
+
+    def poll(self) -> None:
+        return None
+
+    def feed(self, text: str) -> None:
+        self.texts.append(text)
+
+    def kill(self) -> None:
+        self.is_killed = True
+
+
+def start_fake(launches: list[FakeLaunch]) -> StartOfRanks:
+    """Return what starts fakes, and keeps them in the list."""
+
+    def start(plan: Plan, words: Sequence[str]) -> Launch:
+        launches.append(FakeLaunch(plan, list(words)))
+        return cast("Launch", launches[-1])
+
+    return start
 
 
 @dataclass
@@ -119,13 +147,57 @@ def test_the_ranks_of_a_plan_are_the_first_ones_of_its_hosts() -> None:
 def test_a_death_that_the_launcher_reports_has_the_number_of_the_plan() -> None:
     served, plan = ServedLaunch(fewest_each=2), Plan(2, (), (Slots("a", 1), Slots("b", 1)))
     setup = LaunchSetup.of(Path("mpiexec"), Path("engine"), {}, ())
-    launches = []
-    served.measure(setup, plan, " ".join, lambda *given: launches.append(given) or NO_LAUNCH)
-    ((launched, words, text),) = launches
-    assert (launched.ranks, words, text) == (4, ["--serve"], "--only-ranks 0,2")
+    launches: list[FakeLaunch] = []
+    served.measure(setup, plan, " ".join, start_fake(launches))
+    (launch,) = launches
+    assert (launch.plan.ranks, launch.words, launch.texts) == (4, ["--serve"], ["--only-ranks 0,2"])
     assert served.death_in_plan(Death(rank=2)) == Death(rank=1)
     assert served.death_in_plan(Death(rank=3)) == Death(host="b")
     assert served.death_in_plan(Death(pid=7)) == Death(pid=7)
+
+
+def test_ranks_that_were_started_early_measure_the_first_plan_of_their_hosts() -> None:
+    hosts = (Slots("a", 1), Slots("b", 1), Slots("c", 1))
+    served, plan = ServedLaunch(fewest_each=2), Plan(3, (), hosts)
+    setup = LaunchSetup.of(Path("mpiexec"), Path("engine"), {}, ())
+    launches: list[FakeLaunch] = []
+    start = start_fake(launches)
+    served.begin(setup, plan, start)
+    assert [(one.plan.ranks, one.texts) for one in launches] == [(6, [])]
+    launch, is_first = served.measure(setup, plan, " ".join, start)
+    assert is_first
+    assert cast("FakeLaunch", launch).texts == ["--only-ranks 0,2,4"]
+    fewer = replace(plan, ranks=2, slots=hosts[:2])
+    launch, is_first = served.measure(setup, fewer, " ".join, start)
+    assert (is_first, len(launches), launches[0].texts[1:]) == (False, 1, ["--only-ranks 0,2"])
+    assert served.early_s > 0
+
+
+def test_ranks_that_were_started_early_are_replaced_where_a_host_is_excluded_since() -> None:
+    """The host may be the reason why they do not start."""
+    hosts = (Slots("a", 1), Slots("b", 1), Slots("c", 1))
+    served, plan = ServedLaunch(), Plan(3, (), hosts)
+    setup = LaunchSetup.of(Path("mpiexec"), Path("engine"), {}, ())
+    launches: list[FakeLaunch] = []
+    served.begin(setup, plan, start_fake(launches))
+    _, is_first = served.measure(setup, replace(plan, ranks=2, slots=hosts[:2]), " ".join, start_fake(launches))
+    assert [(one.plan.ranks, one.is_killed, len(one.texts)) for one in launches] == [(3, True, 0), (2, False, 1)]
+    assert is_first
+
+
+def test_ranks_without_a_plan_are_not_waited_for() -> None:
+    served = ServedLaunch()
+    launches: list[FakeLaunch] = []
+    served.begin(LaunchSetup.of(Path("mpiexec"), Path("engine"), {}, ()), Plan(2, ()), start_fake(launches))
+    assert served.close()
+    assert [one.is_killed for one in launches] == [True]
+
+
+def test_ranks_start_before_their_plan_is_known(bench: Bench) -> None:
+    start_early(System(), bench.launcher, ENGINE, Plan(3, ()), EngineOptions(served=bench.served))
+    outcomes = [bench.measure("a.run"), bench.measure("b.run")]
+    assert [(one.status, one.error, one.is_new) for one in outcomes] == [(0, "", True), (0, "", False)]
+    assert bench.pids("a.run") == bench.pids("b.run")
 
 
 def test_a_refused_plan_ends_the_launch_and_the_next_one_starts_another(bench: Bench) -> None:

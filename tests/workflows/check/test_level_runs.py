@@ -321,10 +321,19 @@ def test_the_time_is_reported_with_what_it_went_into(healthy: Done) -> None:
 
 def test_stages_of_less_than_half_a_second_are_not_listed() -> None:
     note = noted.duration(
-        total_s=38.2, measuring_s=23.1, asking_s=6.0, planning_s=0.4, starting_s=4.4, judging_s=2.6, launches=2
+        **{"total_s": 38.2, "measuring_s": 23.1, "asking_s": 6.0, "planning_s": 0.4, "starting_s": 4.4},
+        **{"early_s": 0.4, "judging_s": 2.6, "launches": 2},
     )
     shown = "38 s in all: 23 s measuring, 6 s asking hosts, 4 s for 2 launches, 3 s judging, 2 s between"
     assert note_text(note) == shown
+
+
+def test_a_launch_that_began_beside_other_stages_says_so() -> None:
+    note = noted.duration(
+        **{"total_s": 34.0, "measuring_s": 23.0, "asking_s": 6.0, "planning_s": 0.0, "starting_s": 0.1},
+        **{"early_s": 6.2, "judging_s": 4.9, "launches": 1},
+    )
+    assert PINNED["that began 6 s earlier"] == note_text(note)
 
 
 @pytest.mark.parametrize("budget_s", [10.0, 60.0])

@@ -71,7 +71,8 @@ class RendezvousStart(Mpiexec):
         command: Sequence[str],
         environ: Mapping[str, str],
         limit_s: float,
-        request: str = "",
+        *,
+        is_served: bool = False,
     ) -> Launch:
         """Start the ranks. Raises UsageError if only this machine may be used and the plan has another host."""
         slots = plan.slots or (Slots("localhost", plan.ranks),)
@@ -85,10 +86,10 @@ class RendezvousStart(Mpiexec):
         options = [*join_options(place, plan.ranks, limit_s), "--supervised"]
         token, first, processes = secrets.token_hex(16), 0, []
         for slot in slots:
-            text = plan.text if first == 0 and not request else ""  # the others have it from rank 0
+            text = plan.text if first == 0 and not is_served else ""  # the others have it from rank 0
             argv = [command[0], *options, "--rank", f"{first}-{first + slot.ranks - 1}", *command[1:]]
             argv = self._over_ssh(slot.host, argv, system.environ) if slot.host in remote else argv
-            stdin = f"{token}\n{len(text.encode())}\n{text}" + (request if first == 0 else "")
+            stdin = f"{token}\n{len(text.encode())}\n{text}"
             started = system.spawn(argv, text=stdin, environ=environ, is_input_open=True)
             processes.append(HostProcess(slot.host if slot.host in remote else "", started))
             first += slot.ranks

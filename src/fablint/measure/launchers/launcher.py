@@ -119,11 +119,12 @@ class Mpiexec:
         command: Sequence[str],
         environ: Mapping[str, str],
         limit_s: float,
-        request: str = "",
+        *,
+        is_served: bool = False,
     ) -> Launch:
         """Start the ranks of a plan; ranks that connect without MPI have `limit_s` for it.
 
-        The stdin of rank 0 is the plan, or a request of `--serve`, which others may follow.
+        The stdin of rank 0 is the plan; if `is_served`, the requests of `--serve` that follow.
         """
-        text, is_open = request or plan.text, bool(request)
-        return system.spawn(self.argv(system, plan, command), text=text, environ=environ, is_input_open=is_open)
+        text = "" if is_served else plan.text
+        return system.spawn(self.argv(system, plan, command), text=text, environ=environ, is_input_open=is_served)

@@ -84,14 +84,15 @@ class SrunRendezvous(Mpiexec):
         command: Sequence[str],
         environ: Mapping[str, str],
         limit_s: float,
-        request: str = "",
+        *,
+        is_served: bool = False,
     ) -> Launch:
         """Start the ranks. The token is a variable of srun, which it passes on to them."""
         host = plan.slots[0].host if plan.slots else self.first_host
         rank = ["--rank", "SLURM_PROCID"]
         joining = [command[0], *join_options(f"{host}:{rendezvous_port()}", plan.ranks, limit_s), *rank, *command[1:]]
         token = {"FABLINT_TOKEN": secrets.token_hex(16)}
-        return super().start(system, plan, joining, {**environ, **token}, limit_s, request)
+        return super().start(system, plan, joining, {**environ, **token}, limit_s, is_served=is_served)
 
 
 def unfold_tasks(text: str) -> list[int]:

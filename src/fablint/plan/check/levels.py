@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -71,6 +71,11 @@ REACH_LEVEL = Level(
 
 
 RANKS_WITHIN = 2  # on each host, of a level within hosts
+
+
+def ranks_within(levels: Iterable[Level]) -> int:
+    """Return the number of ranks on each host that levels within hosts need; 1 where there is none."""
+    return RANKS_WITHIN if any(level.within_hosts for level in levels) else 1
 
 
 def several_each(asked: PlanInput, each: int = RANKS_WITHIN) -> PlanInput:

@@ -133,8 +133,11 @@ def commands(
 ) -> Iterator[Tuple[str, List[str]]]:
     """Yield name and argv of the programs to run.
 
-    `managed` are the NIDs and the NICs that the fabric manager is queried about: `1001-1016:hsn0,hsn1`.
+    `managed` are the NIDs and the NICs that the fabric manager is queried about: `1001-1016:hsn0,hsn1`. None at level
+    `counters`, which reads what a measurement may have changed.
     """
+    if level == "counters":
+        return
     if level == "fabric":
         yield "ibnetdiscover", ["ibnetdiscover"]
         yield "ibqueryerrors", ["ibqueryerrors"]
@@ -243,14 +246,12 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], m
     taken["commands"].update((name, dict(NO_ANSWER)) for name, _ in asked)
     loads = [one for one in asked if one[0].startswith(LOADS)]
     beside = [begin(ask, name, argv) for name, argv in asked if (name, argv) not in loads]
-    beside += [begin(read_log)] + ([] if machine.root else [begin(look_up)])
+    if level != "counters":
+        beside += [begin(read_log)] + ([] if machine.root else [begin(look_up)])
     machine.fill(taken["counters"], COUNTERS)
     fill_tuning_counters(machine, taken["counters"])
     if level != "fabric":
-        machine.fill(taken["files"], FILES)
-        machine.fill(taken["files"], [GID_INTERFACES], unreadable=False)
-        fill_tuning(machine, taken["files"])
-        add_root(machine, taken["files"])
+        fill_files(machine, taken["files"])
     taken["links"].update(machine.links(LINKS))
     taken["folders"].update(machine.folders(FOLDERS))
     taken["shared_memory"].update(machine.shared_memory())
@@ -268,6 +269,14 @@ def take(machine: Machine, level: str, window_s: float, taken: Dict[str, Any], m
         load_rdma(machine, taken["commands"])
         load_gpus(machine, taken["commands"])
         add_probe(machine, taken["commands"])
+
+
+def fill_files(machine: Machine, files: Dict[str, Any]) -> None:
+    """Read the files of a host that are no counters."""
+    machine.fill(files, FILES)
+    machine.fill(files, [GID_INTERFACES], unreadable=False)
+    fill_tuning(machine, files)
+    add_root(machine, files)
 
 
 def fewer_neighbours(said: Dict[str, Any]) -> Dict[str, Any]:

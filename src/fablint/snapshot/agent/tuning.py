@@ -68,10 +68,10 @@ _KEPT = {"ethtool-S": _OF_LINKS, "ethtool-S-later": _OF_LINKS}  # lines, of outp
 
 def tuning_commands(level: str, machine: Machine, nics: List[str]) -> Iterator[Tuple[str, List[str]]]:
     """Yield name and argv of the programs to run."""
-    if level != "fabric" and machine.names(NVSWITCHES + "/*"):
-        yield "fabricmanager", ["systemctl", "is-active", "nvidia-fabricmanager"]
-    if level == "fabric":
+    if level in ("fabric", "counters"):
         return
+    if machine.names(NVSWITCHES + "/*"):
+        yield "fabricmanager", ["systemctl", "is-active", "nvidia-fabricmanager"]
     over_rdma = roce_nics(machine, nics)
     for gateway in default_gateway(machine):
         yield "ping-gateway/" + gateway, ["ping", "-n", "-c", "2", "-i", "0.2", "-W", "1", gateway]

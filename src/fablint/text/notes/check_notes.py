@@ -27,14 +27,18 @@ def duration(
     asking_s: float,
     planning_s: float,
     starting_s: float,
+    early_s: float,
     judging_s: float,
     launches: int,
 ) -> str:
+    start = f"for {plural(launches, 'launch')}"
+    if early_s >= 0.5:  # beside the stages before
+        start += f" that began {early_s:.0f} s earlier"
     stages = {
         "measuring": measuring_s,
         "asking hosts": asking_s,
         "planning": planning_s,
-        (start := f"for {plural(launches, 'launch')}"): starting_s,
+        start: starting_s,
         "judging": judging_s,
     }
     other_s = total_s - sum(stages.values())  # files of the run, transfer of requests, follow-ups that were planned

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fablint.errors import INTERRUPTED, FullDiskError, IncompleteError, StoppedError
+from fablint.errors import INTERRUPTED, FullDiskError, IncompleteError, StoppedError, UsageError
 from fablint.model import Diagnosis, Note, Run
 from fablint.system import DISK_FULL
 from fablint.text import notes as noted
@@ -69,8 +69,13 @@ class CheckRun(ABC):
         run
             The run of a check that is resumed.
         """
+        is_resumed = self.launches.output.exists()
         try:
             return self._checked(run)
+        except UsageError:
+            if not is_resumed:
+                run_files.remove_unmeasured(self.launches.output)
+            raise
         finally:
             self.launches.close()
 

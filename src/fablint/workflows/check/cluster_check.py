@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +42,7 @@ from fablint.workflows.recovery.host_exclusion import HostExclusion
 from fablint.workflows.recovery.host_triage import HostTriage
 from fablint.workflows.recovery.pair_trials import PairTrials
 from fablint.workflows.recovery.start_trials import StartTrials
-from fablint.workflows.shared_folder import refuse_unshared, refuse_unshared_engine
+from fablint.workflows.shared_folder import refuse_unshared
 
 if TYPE_CHECKING:
     from fablint.discover import DiscoveredFabric
@@ -177,37 +178,38 @@ def check_cluster(context: Context, request: CheckRequest, output: Path) -> Chec
     texts = read_files(request.sources)
     allocation, unusable = fabric_discovery.usable_hosts(system, request, idle_only=True)
     context = programs.with_programs(context, request.media)
-    note("fablint: asking the hosts whether they are fit, and which switch they are connected to")
-    with times.spent_on("asking"):
-        preflight = host_preflight.preflight_hosts(system, allocation, nics=request.nics, declared=declared)
-    for words in unseen_network(preflight.fitness):
-        note(f"fablint: network: {words}")
-    logins = slow_logins(preflight.collected.login_s)
-    for login in logins:
-        note(f"fablint: {note_text(login)}")
-    with times.spent_on("planning"):
-        fabric = discover(system, preflight.collected, texts, allocation.hosts, request.blocks)
-        connectivity = connectivity_of(preflight, fabric.topology)
-    hosts = _Hosts(context, allocation, request.nics, declared, preflight, connectivity, times)
-    for finding in connectivity.paths:
-        note(f"fablint: {finding.component} {finding.name}: {sentences(finding.evidence)}")
-    unfit = _unfit_hosts(connectivity, request.unfit)
-    for name, finding in unfit.items():
-        note(f"fablint: {name} is excluded: {finding.component} {finding.name}: {sentences(finding.evidence)}")
-    topology = add_assumed_cables(fabric.topology) if fabric.topology is not None else None
-    if topology is not fabric.topology:
-        note("fablint: no source says which cables join the switches: one path between each two is assumed")
-    each = ranks_each(request, fabric, [host for host in allocation.hosts if host not in unfit])
-    ranks = _plan_input(request, topology, each)
-    refuse_unshared(system, output.parent, ranks.slots)
-    with times.spent_on("planning"):
-        _note_plan(context, request, ranks, len(each))
-    findings = [*unusable, *other_findings(hosts.fitness, fabric.findings, unfit.values()), *connectivity.paths]
-    record = _record(request, topology, hosts.fitness, logins)
-    levels = hosts.level_runs(ranks, output, record, unfit, findings, request.site)
-    with times.spent_on("planning"):
-        refuse_unshared_engine(system, programs.build_first(context), levels.launches.request.slots)
-    return levels.check()
+    with _starting(context, request, allocation.hosts) as context:
+        note("fablint: asking the hosts whether they are fit, and which switch they are connected to")
+        with times.spent_on("asking"):
+            preflight = host_preflight.preflight_hosts(system, allocation, nics=request.nics, declared=declared)
+        for words in unseen_network(preflight.fitness):
+            note(f"fablint: network: {words}")
+        logins = slow_logins(preflight.collected.login_s)
+        for login in logins:
+            note(f"fablint: {note_text(login)}")
+        with times.spent_on("planning"):
+            fabric = discover(system, preflight.collected, texts, allocation.hosts, request.blocks)
+            connectivity = connectivity_of(preflight, fabric.topology)
+        hosts = _Hosts(context, allocation, request.nics, declared, preflight, connectivity, times)
+        for finding in connectivity.paths:
+            note(f"fablint: {finding.component} {finding.name}: {sentences(finding.evidence)}")
+        unfit = _unfit_hosts(connectivity, request.unfit)
+        for name, finding in unfit.items():
+            note(f"fablint: {name} is excluded: {finding.component} {finding.name}: {sentences(finding.evidence)}")
+        topology = add_assumed_cables(fabric.topology) if fabric.topology is not None else None
+        if topology is not fabric.topology:
+            note("fablint: no source says which cables join the switches: one path between each two is assumed")
+        each = ranks_each(request, fabric, [host for host in allocation.hosts if host not in unfit])
+        ranks = _plan_input(request, topology, each)
+        refuse_unshared(system, output.parent, ranks.slots)
+        with times.spent_on("planning"):
+            _note_plan(context, request, ranks, len(each))
+        findings = [*unusable, *other_findings(hosts.fitness, fabric.findings, unfit.values()), *connectivity.paths]
+        record = _record(request, topology, hosts.fitness, logins)
+        levels = hosts.level_runs(ranks, output, record, unfit, findings, request.site)
+        with times.spent_on("planning"):
+            programs.build_first(context)
+        return levels.check()
 
 
 def _record(request: CheckRequest, topology: Topology | None, fitness: Fitness, logins: Sequence[Note]) -> CheckRecord:
@@ -273,29 +275,38 @@ def resume_check(context: Context, path: Path, record: CheckRecord) -> CheckOutc
     context = programs.with_programs(context, request.media)
     names = fabric_discovery.FabricRequest(",".join(slot.host for slot in record.slots))
     allocation, unusable = fabric_discovery.usable_hosts(system, names, idle_only=True)
-    context.progress.note("fablint: asking the hosts whether they are fit to go on")
-    site = run_files.site_of(record.site, path)
-    declared = host_preflight.SiteDeclaration(site=run_files.load_site(site, system))
-    with times.spent_on("asking"):
-        preflight = host_preflight.preflight_hosts(system, allocation, nics=request.nics, declared=declared)
-    record = _with_later(record, preflight.fitness)
-    topology = run_files.topology_of(record.topology, path)
-    connectivity = connectivity_of(preflight, topology)
-    hosts = _Hosts(context, allocation, request.nics, declared, preflight, connectivity, times)
-    unfit = _unfit_hosts(connectivity, request.unfit, is_resumed=True)
-    excluded = {**{finding.name: finding for finding in unusable}, **unfit}
-    ranks = sum(slot.ranks for slot in record.slots)
-    complete_input = PlanInput(ranks, record.slots, topology, budget_s=request.budget, media=request.media)
-    left = without(complete_input, excluded)
-    refuse_unshared(system, path, left.slots)
-    planned_ranks = complete_input if run is not None else left  # a run belongs to its ranks
-    findings = [*other_findings(hosts.fitness, (), excluded.values()), *connectivity.paths]
-    named = {(finding.component, finding.name) for finding in (*findings, *excluded.values())}
-    findings += [finding for finding in record.findings if (finding.component, finding.name) not in named]
-    planned = run_files.load_levels(run or Run(path, RunFacts(), ()))
-    levels = hosts.level_runs(planned_ranks, path, record, excluded, findings, site, planned)
-    refuse_unshared_engine(system, programs.build_first(context), levels.launches.request.slots)
-    return levels.check(run)
+    with _starting(context, request, allocation.hosts) as context:
+        context.progress.note("fablint: asking the hosts whether they are fit to go on")
+        site = run_files.site_of(record.site, path)
+        declared = host_preflight.SiteDeclaration(site=run_files.load_site(site, system))
+        with times.spent_on("asking"):
+            preflight = host_preflight.preflight_hosts(system, allocation, nics=request.nics, declared=declared)
+        record = _with_later(record, preflight.fitness)
+        topology = run_files.topology_of(record.topology, path)
+        connectivity = connectivity_of(preflight, topology)
+        hosts = _Hosts(context, allocation, request.nics, declared, preflight, connectivity, times)
+        unfit = _unfit_hosts(connectivity, request.unfit, is_resumed=True)
+        excluded = {**{finding.name: finding for finding in unusable}, **unfit}
+        ranks = sum(slot.ranks for slot in record.slots)
+        complete_input = PlanInput(ranks, record.slots, topology, budget_s=request.budget, media=request.media)
+        left = without(complete_input, excluded)
+        refuse_unshared(system, path, left.slots)
+        planned_ranks = complete_input if run is not None else left  # a run belongs to its ranks
+        findings = [*other_findings(hosts.fitness, (), excluded.values()), *connectivity.paths]
+        named = {(finding.component, finding.name) for finding in (*findings, *excluded.values())}
+        findings += [finding for finding in record.findings if (finding.component, finding.name) not in named]
+        planned = run_files.load_levels(run or Run(path, RunFacts(), ()))
+        levels = hosts.level_runs(planned_ranks, path, record, excluded, findings, site, planned)
+        programs.build_first(context)
+        return levels.check(run)
+
+
+def _starting(context: Context, request: CheckRequest, hosts: Sequence[str]) -> AbstractContextManager[Context]:
+    """Start the ranks of a check while the hosts are asked; their number must not depend on what the hosts answer."""
+    from fablint.plan.check.levels import ranks_within
+
+    slots = [Slots(host, request.ppn or 1) for host in hosts] if request.ranks_per_nic is None else []
+    return programs.starting(context, request.media, slots, ranks_within(request.planned_suite.levels))
 
 
 def ranks_each(request: CheckRequest, fabric: DiscoveredFabric, hosts: Sequence[str]) -> Mapping[str, int]:

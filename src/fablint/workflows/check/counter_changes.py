@@ -63,7 +63,7 @@ class HostCounters:
         present = replace(self.allocation, hosts=tuple(host for host in self.allocation.hosts if host in hosts))
         if not present.hosts:
             return Recount()
-        collected = fabric_discovery.collect_snapshots(self.system, present)
+        collected = fabric_discovery.collect_snapshots(self.system, present, "counters")
         if not collected.snapshots:
             why = next(iter(collected.silent.values()), "no answer")
             return Recount(notes=[noted.counters_not_read(why)])

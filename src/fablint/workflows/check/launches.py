@@ -62,6 +62,11 @@ class Launches:
         if self.context.served is None:
             self.context = replace(self.context, served=ServedLaunch())
 
+    @property
+    def early_s(self) -> float:
+        """Return the seconds by which ranks were started before their first plan was made."""
+        return self.context.served.early_s if self.context.served is not None else 0.0
+
     def need(self, ranks_each: int) -> None:
         """Announce stages with so many ranks on each host, so that the launch of another stage has them as well."""
         if self.context.served is not None:

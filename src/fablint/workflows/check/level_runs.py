@@ -57,11 +57,10 @@ class LevelRuns(CheckRun):
     measuring_s: float = 0.0  # of this call, in addition to the rows of the run; below 0: rows were measured before
 
     def __post_init__(self) -> None:
-        from fablint.plan.check.levels import RANKS_WITHIN
+        from fablint.plan.check.levels import ranks_within
 
         super().__post_init__()
-        if any(level.within_hosts for level in self.suite.levels):  # the same launch measures the other levels
-            self.launches.need(RANKS_WITHIN)
+        self.launches.need(ranks_within(self.suite.levels))  # the same launch measures the other levels
         if self.record is not None:
             self.exclusions = Exclusions(dict(self.record.exclusions))
             self.refinement = Refinement(self.record.request.until)
@@ -373,6 +372,7 @@ class LevelRuns(CheckRun):
             asking_s=times.seconds["asking"],
             planning_s=times.seconds["planning"],
             starting_s=times.seconds["starting"],
+            early_s=self.launches.early_s,
             judging_s=times.seconds["judging"],
             launches=self.launches.started,
         )

@@ -14,6 +14,8 @@ Stage = Literal["asking", "planning", "starting", "judging"]
 class StageTimes:
     """Seconds spent in each stage of a check, without the measurement; stages do not overlap.
 
+    Ranks start beside the first two stages: `starting` is what is waited for them after that.
+
     Attributes
     ----------
     seconds

@@ -174,13 +174,13 @@ def parse(line: str) -> Message | None:
 
 
 def _announcement(line: str) -> Message | None:
-    """Message in a line of JSON that an engine with `--serve` prints; None for others."""
+    """Message in a line of JSON that an engine with `--serve` prints once its ranks have started; None for others."""
     _, marker, text = line.partition(_ANNOUNCED)
     if not marker:
         return None
     try:
         event = json.loads(marker + text)
         is_end = event["fablint-engine"] == "end" and event["status"] in _GOES_ON
-        return RequestEnd(event["status"]) if is_end else None
+        return RequestEnd(event["status"]) if is_end else StartMessage()
     except (ValueError, KeyError):
         return None

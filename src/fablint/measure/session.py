@@ -155,6 +155,19 @@ def start_early(system: System, mpiexec: Mpiexec, engine: Engine, plan: Plan, op
     """Start the ranks of a served launch before what they are to measure is known.
 
     They measure the first plan of the same hosts. Where they do not start, the outcome of that plan has the reason.
+
+    Parameters
+    ----------
+    system
+        This machine.
+    mpiexec
+        The launcher.
+    engine
+        The program.
+    plan
+        The hosts, with the ranks on each.
+    options
+        Options of the engine, with the launch that plans follow to.
     """
     assert options.served is not None
     setup, start = _start_of(system, mpiexec, engine, options.served.widened(plan), options)

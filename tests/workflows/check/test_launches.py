@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -27,6 +28,7 @@ from fablint.workflows import analysis, measurement
 from fablint.workflows.check.launches import Launches
 from fablint.workflows.recovery.host_triage import MOST_REPEATS
 from fact_cases import attributes_of
+from finding_cases import texts
 from pinned import pinned_by
 
 PINNED = pinned_by("workflows.toml", __file__)
@@ -289,6 +291,26 @@ def test_trials_are_not_launches_of_the_check(cluster: FakeCluster, started: tup
 # ------------------------------------------------------------------------------------------------ no host is found
 
 
+def test_a_launch_that_names_no_host_is_repeated(
+    cluster: FakeCluster, started: tuple[Launches, Notes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its launcher may have been killed."""
+    cluster.mute, cluster.wordless = {"h3"}, True
+
+    def measure(*words: Any, **more: Any) -> measurement.MeasurementResult:
+        result = cluster.measure(*words, **more)
+        cluster.mute = set()
+        return result
+
+    monkeypatch.setattr(measurement, "measure", measure)
+    launches, _ = started
+    run = launches.begin(stage)
+    assert (run.state, launches.error, launches.count) == ("complete", "", 2)
+    assert rounds_of(run) == planned(HOSTS)
+    (note,) = texts(launches.recovery.notes)
+    assert note.endswith(" it was repeated: it stalls")
+
+
 def test_where_no_host_is_found_the_run_stays_incomplete_and_says_why(
     cluster: FakeCluster, started: tuple[Launches, Notes]
 ) -> None:
@@ -297,7 +319,7 @@ def test_where_no_host_is_found_the_run_stays_incomplete_and_says_why(
     run = launches.begin(stage)
     assert (run.state, launches.error) == ("interrupted", "it stalls")
     assert launches.recovery.triage.findings == []
-    assert launches.count == 1
+    assert launches.count == 2
     assert read_run(launches.output).state == "interrupted"
     assert met(run) <= pairs_of(but("h3"))  # what was measured is kept
 

@@ -333,7 +333,7 @@ def test_a_launch_that_began_beside_other_stages_says_so() -> None:
         **{"total_s": 34.0, "measuring_s": 23.0, "asking_s": 6.0, "planning_s": 0.0, "starting_s": 0.1},
         **{"early_s": 6.2, "judging_s": 4.9, "launches": 1},
     )
-    assert PINNED["that began 6 s earlier"] == note_text(note)
+    assert PINNED["6 s more beside asking"] == note_text(note)
 
 
 @pytest.mark.parametrize("budget_s", [10.0, 60.0])

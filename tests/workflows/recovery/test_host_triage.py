@@ -133,15 +133,25 @@ def test_a_host_that_took_no_part_cannot_have_been_it(cluster: FakeCluster) -> N
     assert triage.findings == []
 
 
-@pytest.mark.parametrize("entries", [[], [replace(stalled("h1"), host=None, rank=None)]], ids=["no entry", "no host"])
-def test_where_no_host_is_named_and_all_answer_no_host_is_found(
-    cluster: FakeCluster, entries: list[FailedRank]
-) -> None:
+def test_where_no_host_is_named_and_all_answer_no_host_is_found(cluster: FakeCluster) -> None:
     triage, notes = triage_of(cluster)
-    assert not find_failed(triage, entries)
+    assert not find_failed(triage, [replace(stalled("h1"), host=None, rank=None)])
     assert triage.findings == []
     assert cluster.launches == []
     assert len(notes.said) == 1
+
+
+def test_a_launch_that_names_nothing_is_repeated_once(cluster: FakeCluster) -> None:
+    triage, _ = triage_of(cluster)
+    assert [find_failed(triage, []), find_failed(triage, [])] == [True, False]
+    assert (triage.findings, cluster.launches) == ([], [])
+
+
+def test_a_launch_after_which_no_host_answers_is_not_repeated(cluster: FakeCluster) -> None:
+    cluster.silent = set(HOSTS)
+    triage, _ = triage_of(cluster)
+    assert not find_failed(triage, [])
+    assert triage.findings == []
 
 
 # ------------------------------------------------------------------------------------------------ trials

@@ -16,6 +16,8 @@ excluded_after = NoteKind[str, Names]("excluded after {level}: {hosts:list}")
 included_again = NoteKind[str, str]("""{host} failed {level} and was excluded, is healthy by later measurements, and was
     measured again""")
 ended_early = NoteKind[str]("not all was measured: {reason}")
+repeated_launch = NoteKind[str]("""a launch ended early, no host is at fault by what was tried, and it was repeated:
+    {why}""")
 counters_not_read = NoteKind[str]("the counters of the hosts could not be read again after the measurement: {reason}")
 
 
@@ -32,8 +34,8 @@ def duration(
     launches: int,
 ) -> str:
     start = f"for {plural(launches, 'launch')}"
-    if early_s >= 0.5:  # beside the stages before
-        start += f" that began {early_s:.0f} s earlier"
+    if early_s >= 0.5:
+        start += f" ({early_s:.0f} s more beside asking)"
     stages = {
         "measuring": measuring_s,
         "asking hosts": asking_s,

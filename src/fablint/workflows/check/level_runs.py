@@ -376,7 +376,8 @@ class LevelRuns(CheckRun):
             judging_s=times.seconds["judging"],
             launches=self.launches.started,
         )
-        return [*self.skipped, *self.exclusions.notes, *self.refinement.notes, duration]
+        repeated = self.launches.recovery.notes
+        return [*self.skipped, *self.exclusions.notes, *repeated, *self.refinement.notes, duration]
 
 
 def _inside(finding: Finding) -> Finding:

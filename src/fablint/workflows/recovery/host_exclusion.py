@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fablint.errors import NotStartedError
-from fablint.model import Finding
+from fablint.model import Finding, Note
 from fablint.workflows.recovery.host_triage import HostTriage
 from fablint.workflows.recovery.launch_recovery import LaunchFailure
 from fablint.workflows.recovery.start_trials import MOST_SEARCHES, StartTrials, findings_of
@@ -34,13 +34,20 @@ class HostExclusion:
     def failed_pairs(self) -> Mapping[frozenset[str], Finding]:
         return self.triage.failed_pairs
 
+    @property
+    def notes(self) -> Sequence[Note]:
+        return self.triage.notes
+
     def exclude_causes(self, failure: LaunchFailure) -> bool:
         if failure.not_started is not None:
             unconnected = {host: self.unconnected[host] for host in failure.hosts if host in self.unconnected}
             if unconnected:
                 self.triage.exclude(unconnected, {})
                 return True
-        if self.triage.find_failed(failure.hosts, failure.entries, failure.partners, failure.reason):
+        has_started = failure.not_started is None
+        if self.triage.find_failed(
+            failure.hosts, failure.entries, failure.partners, failure.reason, has_started=has_started
+        ):
             return True
         return failure.not_started is not None and self._search(failure.hosts, failure.not_started)
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fablint.model import ComponentRef, Finding, State
+from fablint.model import ComponentRef, Finding, Note, State
 from fablint.model.component import cause, in_series
 from fablint.model.facts.failed_rank import FailedRank
 from fablint.model.names import fold
 from fablint.model.verdict import EvidenceRecord
-from fablint.text import actions as advise, evidence as seen
+from fablint.text import actions as advise, evidence as seen, notes as noted
 from fablint.text.evidence_sentences import sentences
 from fablint.workflows.recovery.pair_trials import SMALL, PairTrials, StallCause, TrialFailure, cause_of
 
@@ -18,6 +18,7 @@ from fablint.workflows.recovery.pair_trials import SMALL, PairTrials, StallCause
 Look = Callable[[Collection[str]], Mapping[str, Finding]]
 
 MOST_REPEATS = 2  # launches of a check that are repeated because no fault was found
+_NOT_NAMED = "any host"  # of a launch that names none
 _MOST_TRIED = 4  # pairs of hosts of one launch that are tried again
 
 
@@ -30,6 +31,7 @@ class HostTriage:
     failed_hosts: dict[str, Finding] = field(default_factory=dict)
     failed_pairs: dict[frozenset[str], Finding] = field(default_factory=dict)
     repeats: int = 0  # launches that are repeated
+    notes: list[Note] = field(default_factory=list)  # why
     _named: set[str] = field(default_factory=set)  # hosts of ranks that failed in a launch that is repeated
     _stalled: set[frozenset[str]] = field(default_factory=set)  # hosts that stalled there with each other
 
@@ -39,13 +41,19 @@ class HostTriage:
         return [*self.failed_hosts.values(), *self.failed_pairs.values()]
 
     def find_failed(
-        self, present: Sequence[str], entries: Sequence[FailedRank], partners: Sequence[str], why: str
+        self,
+        present: Sequence[str],
+        entries: Sequence[FailedRank],
+        partners: Sequence[str],
+        why: str,
+        *,
+        has_started: bool = True,
     ) -> bool:
         """Find the hosts that ended a launch; False where no further launch is of use.
 
         Hosts that do not answer have failed. Where all answer, each stalled host is retested against two healthy hosts.
-        A launch in which no fault is found is repeated, with all hosts. A host has failed whose rank the launcher sees
-        die again, or that takes part in all stalls.
+        A launch in which no fault is found is repeated, with all hosts, also where it names no host: its launcher may
+        have been killed. A host has failed whose rank the launcher sees die again, or that takes part in all stalls.
 
         Parameters
         ----------
@@ -57,6 +65,8 @@ class HostTriage:
             Host of the rank that waited for each of these, empty where the launcher saw it die.
         why
             What is known, for the user.
+        has_started
+            Whether the ranks started: hosts that prevent that are not found by a repeated launch.
         """
         before = {*self.failed_hosts, *self.failed_pairs}
         note = self.trials.context.progress.note
@@ -74,7 +84,9 @@ class HostTriage:
             finding for key, finding in [*self.failed_hosts.items(), *self.failed_pairs.items()] if key not in before
         ]
         self._say(new)
-        return bool(new) or (is_tried and self._repeat([entry.host or "" for entry in entries], present))
+        if not entries:
+            return bool(new) or (has_started and self._repeat([_NOT_NAMED], [_NOT_NAMED], why))
+        return bool(new) or (is_tried and self._repeat([entry.host or "" for entry in entries], present, why))
 
     def exclude(self, hosts: Mapping[str, Finding], paths: Mapping[frozenset[str], Finding]) -> None:
         """Exclude hosts and pairs of hosts that were found by other means."""
@@ -95,13 +107,14 @@ class HostTriage:
             if host in self._named or self.repeats == MOST_REPEATS:
                 self.failed_hosts.setdefault(host, _died(host, entry.reason))
 
-    def _repeat(self, hosts: Sequence[str], present: Sequence[str]) -> bool:
+    def _repeat(self, hosts: Sequence[str], present: Sequence[str], why: str) -> bool:
         """Repeat a launch; False where as many have been repeated, or the same hosts failed before."""
         fresh = [host for host in dict.fromkeys(hosts) if host in present and host not in self._named]
         if not fresh or self.repeats == MOST_REPEATS:
             return False
         self.repeats += 1
         self._named.update(fresh)
+        self.notes.append(noted.repeated_launch(why))
         self.trials.context.progress.note(f"fablint: no fault is found on {fold(fresh)}: the launch is repeated")
         return True
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from fablint.errors import NotStartedError
-from fablint.model import Finding
+from fablint.model import Finding, Note
 from fablint.model.facts.failed_rank import FailedRank
 
 
@@ -37,6 +37,10 @@ class LaunchRecovery(Protocol):
     def failed_pairs(self) -> Mapping[frozenset[str], Finding]:
         """Pairs of hosts that are not measured with each other any more."""
 
+    @property
+    def notes(self) -> Sequence[Note]:
+        """Why launches were repeated."""
+
     def exclude_causes(self, failure: LaunchFailure) -> bool:
         """Exclude the hosts that caused a failure.
 
@@ -59,6 +63,7 @@ class NoRecovery:
     engine_options: Sequence[str] = ()
     failed_hosts: Mapping[str, Finding] = field(default_factory=dict)
     failed_pairs: Mapping[frozenset[str], Finding] = field(default_factory=dict)
+    notes: Sequence[Note] = ()
 
     def exclude_causes(self, _: LaunchFailure) -> bool:
         return False

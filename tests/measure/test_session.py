@@ -138,9 +138,9 @@ def test_a_launcher_that_fails_is_not_taken_for_damaged_payloads(play):
 
 def test_a_launcher_that_is_killed_is_not_explained_by_announcements_of_the_ranks(play):
     begin = '{"fablint-engine":"begin","request":3,"wake_s":0.006}'
-    outcome, _ = play("say started: 4 ranks", f"launcher-says {begin}", "kill 9")
+    outcome, _ = play("say started: 4 ranks", f"launcher-says {begin}", "die 9")
     assert outcome.status == 3
-    assert outcome.error.endswith(" failed: it was ended by signal 9 (Killed)")
+    assert outcome.error.endswith(" by signal 9 (Killed)")
 
 
 def test_the_engine_names_a_rank_that_stalls(play):

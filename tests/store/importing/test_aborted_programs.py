@@ -90,6 +90,27 @@ def test_a_column_of_a_fork_does_not_shift_the_others(tmp_path: Path, name: str)
     assert times_of(run.rows[0]) == pytest.approx([65536 * 8 / 195e9])
 
 
+@pytest.mark.parametrize(
+    "line", ["0.23", "  12345.60", "4194304    [1700000000.0] [n1:1:0] ucp.c:1 UCX  WARN  x\n     420.11"]
+)
+def test_what_is_left_of_a_divided_row_makes_a_table_incomplete(tmp_path: Path, line: str) -> None:
+    assert written(tmp_path, f"{OSU}{line}\n").state == "interrupted"
+    assert written(tmp_path, f"12345\n{OSU}").state == "complete"  # the number of a job
+
+
+@pytest.mark.parametrize("name", ["Min Comm.(us)", "Max Comm.(us)", "Coll. Init(us)"])
+def test_columns_of_a_full_listing_of_overlap(tmp_path: Path, name: str) -> None:
+    text = f"""# OSU MPI Non-blocking Allreduce Latency Test v7.4
+# Size           Overall(us)       Compute(us)    Pure Comm.(us)    {name}        Overlap(%)
+4                      33.95             15.42             14.32             13.11              0.00
+"""
+    assert times_of(written(tmp_path, text, ["n1", "n2"]).rows[0]) == pytest.approx([14.32e-6])
+
+
+def test_the_backslashes_of_markdown_are_no_text(tmp_path: Path) -> None:
+    assert times_of(written(tmp_path, OSU.replace("# ", "\\# ")).rows[0]) == pytest.approx([1.25e-6])
+
+
 @pytest.mark.parametrize("hosts", [["n1", "n1"], ["n1", "n2"]])
 def test_ranks_of_a_host(tmp_path: Path, hosts: list[str]) -> None:
     """`--hosts` names the host of each rank: of a test within a host twice the same."""

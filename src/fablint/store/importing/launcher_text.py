@@ -34,6 +34,7 @@ LABELS = tuple(
         rb"[A-Za-z0-9][\w.-]*: ?",  # pdsh, clush: host
         rb"[0-9]+:[A-Za-z][\w.-]* ",  # `-prepend-pattern '%r:%h '`
         rb"(?:> ?)+",  # of a mail
+        rb"\\(?=# )",  # of Markdown
         rb"[ \t]+",
     )
 )
@@ -101,6 +102,7 @@ _ABORT = re.compile(
     r"|^TERM_\w+: "
     r"|(?:Segmentation fault|Bus error|Aborted|Killed|Terminated|Illegal instruction)(?: *\(core dumped\))?$"
 )
+_DECIMAL = re.compile(r"[0-9]+\.[0-9]{2,}")  # alone on a line: behind a message that divided a row
 _NUMERIC = re.compile(r"[-+]?[0-9][0-9.,:eE+-]*%?")
 
 
@@ -117,6 +119,8 @@ def is_abort(line: str) -> bool:
 def has_figures(line: str) -> bool:
     """Return whether a line is a row of numbers: of a table, or of what is left of one."""
     words = line.split()
+    if len(words) == 1:
+        return _DECIMAL.fullmatch(words[0]) is not None
     return len(words) > 1 and all(map(_NUMERIC.fullmatch, words))
 
 

@@ -10,7 +10,8 @@ from typing import Any
 from fablint.errors import UsageError
 from fablint.store.importing.cells import Imported
 from fablint.store.importing.lines import figure, json_of, text_of
-from fablint.store.importing.nccl_tests import NcclFigures, NcclRow, NcclText, imported_of
+from fablint.store.importing.nccl_rows import NcclFigures, NcclRow
+from fablint.store.importing.nccl_tests import NcclText, imported_of
 
 _MOST_GPUS = 1024  # of a process
 

@@ -7,6 +7,7 @@ those of the sources, 1.0 (2016) to 2.19.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -27,20 +28,23 @@ from fablint.store.importing.cells import (
 )
 from fablint.store.importing.lines import INTEGER, Foreign, distinct_words, figure, marked, numbered, text_of
 from fablint.store.importing.nccl_programs import NcclEvidence, program_of
+from fablint.store.importing.nccl_rows import NcclFigures, NcclRow, in_microseconds
 
 MARK = marked(rb"# nThread [0-9]+ nGpus [0-9]+ minBytes |# +(?:size +count|bytes +N) +type .*algbw +busbw")
 
-_DEVICE = re.compile(rf"# +Rank +({INTEGER}) +(?:Group +({INTEGER}) +)?(?:Pid +[0-9]+ +)?on +(\S+) device +(\S+)")
+_DEVICE = re.compile(
+    rf"# +Rank +({INTEGER}) +(?:Group +({INTEGER}) +)?(?:Pid +[0-9]+ +)?on +(\S+) device +(\S+)(?: +\[[^\]]*\])?"
+)
 _BEGIN = re.compile(r"# (?:nThread|Collective test starting|Using devices)")
 _SETTING = re.compile(r"(agg iters|graph)(: [0-9]+)")
 _NAMED = re.compile(r"# (?:Collective test starting: |Running |)(\w+)_perf\b")
 _PROGRAM = re.compile(r"(?:^|[\s/])(\w+)_perf(?:\s|$)")  # of a command line
+_PLACES = re.compile(r"# +(?:(?P<out>out-of-place)\W.*)?in-place\b")  # above the heading
 _HEADING = re.compile(r"# +((?:size +count|bytes +N) +type .*)")
 _WRONG = re.compile(r"(?:#| ) *Out of bounds values *: *([0-9]+) (OK|FAILED)")
 _BELOW = "the figure is below the limit that the caller has set"
 _END = re.compile(r"(?:#| ) *Avg bus bandwidth")
 _OLD = {"bytes": "size", "N": "count", "op": "redop", "res": "error"}  # names of columns until 2018
-_UNITS = (1.0, 1e3)  # microseconds: of a time, which was in ms until 2018
 _FIRST = ("size", "count", "type", "redop", "root")
 _BLANK = ((), ("redop",), ("root",), ("redop", "root"))  # columns below which some releases print nothing
 _HALF = ("time", "algbw", "busbw", "copybw", "#wrong", "error", "i_min", "i_max", "i_p99", "i_cv%")
@@ -54,36 +58,6 @@ _OTHER = Kernel("collective", "latency", "both")  # reduce, sendrecv, ..., or no
 _MESSAGE = re.compile(r"(?:\[[0-9]+\] ?)?[A-Za-z][\w.-]*:[0-9]+:[0-9]+ \[[0-9]+\] .*NCCL [A-Z]+ ")
 _ANY_MESSAGE = re.compile(_MESSAGE.pattern.replace("[A-Za-z]", r"\b[0-9]"))  # of a host whose name begins with a digit
 _CELL = re.compile(r"[0-9][0-9.e+-]*|N/A")
-_ROUNDED = 0.2  # times and bandwidths of a line agree up to their last digits
-_LAST_DIGIT = 0.01  # of a bandwidth
-_CLOSE = 0.03  # bandwidths have three digits or more
-
-
-@dataclass(frozen=True)
-class NcclFigures:
-    """Figures of a size, out of place or in place; None where the program prints none."""
-
-    time_us: float | None = None
-    algbw: float | None = None
-    busbw: float | None = None
-    wrong: float | None = None  # number of wrong values
-    is_checked: bool = field(default=False, kw_only=True)
-
-
-@dataclass(frozen=True)
-class NcclRow:
-    """One size. `kind`, which is data type, operation and root, as printed; '' where it is not."""
-
-    line: int
-    size: int
-    kind: tuple[str, str, str]
-    halves: tuple[NcclFigures, NcclFigures]  # out of place, in place
-
-    def agrees(self, half: NcclFigures) -> bool:
-        """Return whether size, time and bandwidth agree; those of a line that lacks a figure do not."""
-        if half.time_us is None or half.algbw is None:
-            return half.time_us is half.algbw
-        return abs(self.size * 1e-3 / max(half.time_us, 1e-9) - half.algbw) <= _LAST_DIGIT + _CLOSE * half.algbw
 
 
 @dataclass
@@ -104,6 +78,7 @@ class NcclText:
     named: list[str] = field(default_factory=list)  # programs in its headings
     started: list[str] = field(default_factory=list)  # programs in command lines
     command: str = ""  # the last command line above the table
+    is_in_place: bool = False  # the only figures of a line are those in place
     is_old: bool = False  # columns as they were named until 2018
     parts: list[Foreign] = field(default_factory=list)  # of a line that others divide
     settings: str = ""  # what is measured differently: operations that are timed together, graphs
@@ -145,31 +120,10 @@ def parse_nccl_tests(text: str) -> list[NcclText]:
     for run in whole:
         run.foreign += run.parts
         if run.is_old:
-            run.rows = _in_microseconds(run.rows)
+            run.rows = in_microseconds(run.rows)
         tests = list(dict.fromkeys(run.named or run.started))
         run.test = tests[0] if len(tests) == 1 else _test_of(run)
     return whole
-
-
-def _in_microseconds(rows: Sequence[NcclRow]) -> list[NcclRow]:
-    """Return the rows with times in microseconds: size, time and bandwidth of a line show the unit.
-
-    Raises
-    ------
-    UsageError
-        They do not agree in any unit.
-    """
-    halves = [(row, half) for row in rows for half in row.halves if half.time_us and half.algbw]
-    ratios = sorted(row.size * 1e-3 / ((half.time_us or 1) * (half.algbw or 1)) for row, half in halves)
-    unit = ratios[len(ratios) // 2] if ratios else 1.0
-    fits = [factor for factor in _UNITS if abs(unit / factor - 1) < _ROUNDED]
-    if not fits:
-        raise UsageError("its times do not agree with its bandwidths in us or ms", "give the output of a later release")
-    return [replace(row, halves=(_scaled(row.halves[0], fits[0]), _scaled(row.halves[1], fits[0]))) for row in rows]
-
-
-def _scaled(half: NcclFigures, unit: float) -> NcclFigures:
-    return half if half.time_us is None else replace(half, time_us=half.time_us * unit)
 
 
 def _is_command(line: str) -> bool:
@@ -179,11 +133,7 @@ def _is_command(line: str) -> bool:
 def _heading(parsed: NcclText, number: int, line: str) -> Iterator[str]:
     """Read a line that begins with #; yield the name of a program in it."""
     if device := _DEVICE.match(line):
-        rank = int(device[2] or 0), int(device[1])
-        if parsed.ranked.setdefault(rank, device[0]) != device[0]:
-            problem = f"line {number}: rank {rank[1]} is there twice: these programs measured apart from each other"
-            raise UsageError(problem, "build nccl-tests with MPI=1")
-        parsed.hosts[rank] = (device[3], device[4])
+        _device(parsed, number, device)
     elif heading := _HEADING.match(line):
         columns = tuple(_OLD.get(name, name) for name in heading[1].split())
         parsed.is_old = heading[1].startswith("bytes")
@@ -196,6 +146,8 @@ def _heading(parsed: NcclText, number: int, line: str) -> Iterator[str]:
             raise UsageError(f"line {number}: a table with other columns than before", "give each run in its own file")
         parsed.columns = columns
         parsed.tables += 1
+    elif places := _PLACES.match(line):
+        parsed.is_in_place = places["out"] is None
     elif line.startswith("# nThread"):
         parsed.settings = " ".join(map("".join, _SETTING.findall(line))) or "default"
     elif wrong := _WRONG.match(line):
@@ -205,6 +157,14 @@ def _heading(parsed: NcclText, number: int, line: str) -> Iterator[str]:
         parsed.below += [Foreign(number, line)] if line.endswith("FAILED") else []
     elif name := _NAMED.match(line):
         yield name[1]
+
+
+def _device(parsed: NcclText, number: int, device: re.Match[str]) -> None:
+    rank = int(device[2] or 0), int(device[1])
+    if parsed.ranked.setdefault(rank, device[0]) != device[0]:
+        problem = f"line {number}: rank {rank[1]} is there twice: these programs measured apart from each other"
+        raise UsageError(problem, "build nccl-tests with MPI=1")
+    parsed.hosts[rank] = (device[3], device[4])
 
 
 def _row(parsed: NcclText, number: int, line: str) -> bool:
@@ -230,7 +190,8 @@ def _whole(parsed: NcclText, number: int, line: str) -> bool:
     first = dict(zip(columns[:middle], words[:middle], strict=True))
     size = int(words[0])
     kind = (first["type"], first.get("redop", ""), first.get("root", ""))
-    parsed.rows.append(NcclRow(number, size, kind, (halves[0], halves[1])))
+    out, within = reversed(halves) if parsed.is_in_place else halves
+    parsed.rows.append(NcclRow(number, size, kind, (out, within)))
     return True
 
 
@@ -280,7 +241,7 @@ def _test_of(parsed: NcclText) -> str:
         if half.algbw and half.busbw and row.agrees(half)
     ]
     checked = [any(row.halves[place].is_checked for row in parsed.rows) for place in (0, 1)]
-    is_shown = checked[0] and parsed.columns.count("time") == 2
+    is_shown = checked[1] or (checked[0] and parsed.columns.count("time") == 2)
     _, redop, root = parsed.rows[0].kind
     reduces, is_rooted = redop not in ("", "none"), root not in ("", "-1")
     is_checked = checked[1] if is_shown else None
@@ -363,13 +324,20 @@ def _bodies(parsed: NcclText, ranks: Sequence[RankName], words: str) -> Iterator
             yield replace(body, checked=checked, damage=damage)
 
 
-def _is_named(parsed: NcclText) -> bool:
-    """Return whether the text names each rank: programs count them over all groups, and some within each."""
+def _why_unnamed(parsed: NcclText) -> str:
+    """Return why the text does not name each rank: programs count them over all groups, and some within each; or ''.
+
+    NCCL refuses a GPU with two ranks: where two have one PCI address, several hosts have the same name.
+    """
     groups = [[rank for group, rank in sorted(parsed.hosts) if group == each] for each, _ in parsed.hosts]
     numbers = sorted(rank for _, rank in parsed.hosts)
-    return bool(numbers) and (
-        numbers == list(range(len(numbers))) or all(ranks == list(range(len(ranks))) for ranks in groups)
-    )
+    gpus = Counter(line.partition(" on ")[2].strip() for line in parsed.ranked.values() if ":" in line)
+    shared = next((gpu for gpu, ranks in gpus.items() if ranks > 1), "")
+    if numbers != list(range(len(numbers))) and any(ranks != list(range(len(ranks))) for ranks in groups):
+        return "the text does not name every rank and its host"
+    if not numbers:
+        return "the text names no ranks and hosts"
+    return f"several hosts have the name {shared.partition(' ')[0]}" if shared else ""
 
 
 def _rank_names(parsed: NcclText, hosts: Sequence[str]) -> tuple[RankName, ...]:
@@ -380,9 +348,8 @@ def _rank_names(parsed: NcclText, hosts: Sequence[str]) -> tuple[RankName, ...]:
     UsageError
         Neither the text nor the user names them, or both do.
     """
-    if not _is_named(parsed):
+    if problem := _why_unnamed(parsed):
         if not (parsed.ranks or hosts):
-            problem = "the text does not name every rank and its host"
             raise UsageError(problem, "give the complete output, or name the host of each rank with --hosts")
         return ranks_named(parsed.ranks or len(hosts), hosts)
     refuse_hosts(hosts)

@@ -30,7 +30,7 @@ _NAMES = (
     r"|Messages/s"
     r"|Validation|Iterations|P[0-9.]+ Tail (?:Lat\(us\)|BW\(MB/s\))|(?:Alg|Bus) BW\(MB/s\)|Overall\(us\)|Compute\(us\)"
     r"|Bandwidth \(Gb/s\)|(?:Wait|Init) avg\(us\)"
-    r"|Pure Comm\.\(us\)|(?:Coll\. Init|MPI_Test|MPI_Wait)\(us\)|Overlap\(%\)|Transmit Size"
+    r"|(?:Pure|Min|Max) Comm\.\(us\)|(?:Coll\. Init|MPI_Test|MPI_Wait)\(us\)|Overlap\(%\)|Transmit Size"
 )
 _SPELLINGS = (  # of columns in Java and Python
     (re.compile(r"\[(us|B|MB/s|Gb/s)\]"), r"(\1)"),

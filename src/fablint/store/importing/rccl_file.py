@@ -16,7 +16,8 @@ from fablint.errors import UsageError
 from fablint.model.registry import KERNELS
 from fablint.store.importing.cells import Imported
 from fablint.store.importing.lines import figure, json_of, text_of
-from fablint.store.importing.nccl_tests import NcclFigures, NcclRow, NcclText, imported_of
+from fablint.store.importing.nccl_rows import NcclFigures, NcclRow
+from fablint.store.importing.nccl_tests import NcclText, imported_of
 
 MARK = re.compile(rb'^(?:\xef\xbb\xbf)?\s*(?:\[\s*\{\s*"?numCycle"?\s*:|"?numCycle"? *,)')
 

@@ -23,7 +23,7 @@ END = "# Out of bounds values : 0 OK\n# Avg bus bandwidth    : 1.0\n#\n"
 SIZE, TIME = 1 << 28, 1000.0  # 268.44 GB/s
 
 
-def table(heading: str, kind: str, share: float, checks: tuple[str, str], ranks: int) -> str:
+def table(heading: str, kind: str, share: float, checks: tuple[str, ...], ranks: int) -> str:
     """A run of `ranks` GPUs, eight of a host."""
     devices = "".join(
         f"#  Rank {rank} Group 0 Pid 7 on n{rank // 8} device {rank % 8} [0x0f] A\n" for rank in range(ranks)
@@ -96,9 +96,46 @@ def test_ranks_are_counted_over_all_groups(tmp_path: Path, group: object, hosts:
 def test_no_host_is_invented_for_ranks_that_are_not_named(tmp_path: Path, gone: tuple[int, ...]) -> None:
     lines = table(LATE, "float sum -1", 1.5, BOTH, 4).splitlines(keepends=True)
     text = "".join(line for line in lines if not any(f"Rank {rank} " in line for rank in gone))
-    with pytest.raises(UsageError, match="does not name every rank and its host"):
+    with pytest.raises(UsageError, match=r"names? (?:no ranks|every rank)"):
         imported(tmp_path, text)
     assert imported(tmp_path, text, hosts=["a", "b", "c", "d"]).hosts == ["a", "b", "c", "d"]
+
+
+@pytest.mark.parametrize(
+    ("shared", "addresses"),
+    [
+        (True, ["0000:0f:00", "0000:1f:00"] * 2),  # two hosts with one name
+        (False, ["0000:0f:00", "0000:1f:00", "0000:2f:00", "0000:3f:00"]),
+        (False, ["0x00"] * 4),  # until 2.14 the bus only, and virtual machines have one
+    ],
+)
+def test_two_ranks_on_a_gpu_are_two_hosts_of_one_name(tmp_path: Path, shared: bool, addresses: list[str]) -> None:
+    devices = "".join(
+        f"#  Rank {rank} Group 0 Pid {rank} on localhost device 0 [{address}] A\n"
+        for rank, address in enumerate(addresses)
+    )
+    whole = table(LATE, "float sum -1", 1.5, BOTH, 4).splitlines(keepends=True)
+    text = "".join([*whole[:2], devices, *whole[6:]])
+    if not shared:
+        assert imported(tmp_path, text).rank_host == ["localhost"] * 4
+        return
+    with pytest.raises(UsageError, match="several hosts have the name localhost"):
+        imported(tmp_path, text)
+    assert imported(tmp_path, text, ["a", "a", "b", "b"]).rank_host == ["a", "a", "b", "b"]
+
+
+@pytest.mark.parametrize(
+    ("places", "names"),
+    [
+        ("#                      in-place          ", ["allreduce-in-place"]),  # rccl-tests without the other place
+        ("#                  out-of-place          ", ["allreduce"]),
+        ("#", ["allreduce"]),
+    ],
+)
+def test_figures_of_one_place_are_of_the_place_above_them(tmp_path: Path, places: str, names: list[str]) -> None:
+    heading = f"{places}\n# size count type redop root time algbw busbw #wrong"
+    text = table(heading, "float sum -1", 1.5, ("0",), 4)
+    assert [row.name for row in imported(tmp_path, text).rows] == names
 
 
 def document(processes: list[tuple[int, str, int]], gpus: int, share: float) -> str:

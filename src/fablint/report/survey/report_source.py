@@ -139,7 +139,11 @@ class ReportSource:
                 if _is_beyond_noise(usual, fit):
                     medians[name] = fit.class_time[name] * float(np.exp(np.median(usual)))
         self.memo.setdefault("completed", {})[row.name] = tuple(str(one) for one in medians)
-        return replace(fit, class_time={**fit.class_time, **medians}) if medians else fit
+        if medians:
+            return replace(fit, class_time={**fit.class_time, **medians})
+        if size == run_facts.informative_size(row):
+            self.memo[f"cells {row.name}"] = cells
+        return fit
 
     def are_explained(self, ends: tuple[Codes, Codes], row: Row, quantity: str = "") -> Mask:
         """(k,) whether pairs use a component of a finding: of any, or of those that may be about a quantity.
@@ -159,7 +163,8 @@ class ReportSource:
 
     def _cells_of(self, row: Row) -> CellSet:
         size = run_facts.informative_size(row)
-        cells = MeasuredCells.of(row, size, self.fit_of(row, size), self.placement)
+        fit = self.fit_of(row, size)
+        cells = self.memo.pop(f"cells {row.name}", None) or MeasuredCells.of(row, size, fit, self.placement)
         several = has_late_messages(row, self.diagnosis.topology) and cells.src.size > 0
         return CellSet(row, size, cells, late_shares(row, size, cells) if several else None)
 

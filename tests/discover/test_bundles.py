@@ -15,11 +15,23 @@ from pinned import pinned_by
 
 PINNED = pinned_by("discover.toml", __file__)
 
+
+def dragonfly_plus(groups: int, spines: int = 4, hosts: int = 3) -> Topology:
+    """Leaves and spines of each group are connected with each other, spines of one number with each other."""
+    leaves = [f"l{group}.{n}" for group in range(groups) for n in range(4)]
+    tops = [f"t{group}.{n}" for group in range(groups) for n in range(spines)]
+    cables = [Cable(leaf, top) for leaf in leaves for top in tops if leaf[1:].split(".")[0] == top[1:].split(".")[0]]
+    cables += [Cable(a, b) for a in tops for b in tops if a < b and a.split(".")[1] == b.split(".")[1]]
+    placed = {f"n{leaf}.{number}": leaf for leaf in leaves for number in range(hosts)}
+    return Topology({name: Switch(name) for name in (*leaves, *tops)}, placed, tuple(cables))
+
+
 TREE, DEEP, FLY = fat_tree(6, 2).topology, fat_tree(4, 3).topology, dragonfly(5, 4, 4).topology
 HEALTHY = {
     "two levels": TREE,
     "three levels": DEEP,
     "dragonfly": FLY,
+    "dragonfly+": dragonfly_plus(6),
     "mesh": full_mesh(8, 8).topology,
     "rails": multi_rail(fat_tree(4, 2), 2).topology,
     "one switch": Topology({"s": Switch("s")}, {"n1": "s", "n2": "s"}),
@@ -76,6 +88,15 @@ def test_two_groups_with_fewer_global_cables_are_named() -> None:
     ((kind, name), text) = next(iter(named(without(FLY, cable)).items()))
     assert (kind, set(name.split("="))) == ("route", set(groups(cable)))
     assert text == PINNED["the sources report usual"].filled(usual=usual - 1, usual_=usual)
+
+
+@pytest.mark.parametrize("groups", [3, 6, 9])
+def test_two_spines_of_a_dragonfly_plus_without_their_cable_are_named(groups: int) -> None:
+    """The groups are not known, as in InfiniBand."""
+    found = named(without(dragonfly_plus(groups), Cable("t0.2", "t2.2")))
+    assert set(found) == {("switch", "t0.2"), ("switch", "t2.2")}
+    counts = f"report {groups - 2} cables to its level"
+    assert all(counts in text and text.endswith(f"have {groups - 1}") for text in found.values())
 
 
 def test_leaves_of_another_kind_are_no_finding() -> None:

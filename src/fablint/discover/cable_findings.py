@@ -16,6 +16,7 @@ from fablint.text import actions as advise, evidence as seen
 _FEWEST = 3  # comparable switches or pairs of groups
 _MOST_EXCEPTIONS = 0.05  # share with one smaller number of cables; if there are more, they are another kind by design
 _Item = TypeVar("_Item", bound=Hashable)
+_Near = defaultdict[str, Counter[str]]  # number of cables by both of their ends
 
 
 def judge_cables(trained: Iterable[TrainedCable]) -> list[Finding]:
@@ -44,10 +45,10 @@ def judge_bundles(topology: Topology | None) -> list[Finding]:
         _fewer(ComponentRef.of("route", *pair), "global cables", count, usual)
         for pair, count, usual in _exceptions(_between_groups(topology))
     ]
-    for up_links in _up_links(topology):
+    for what, counts in _cables_of_levels(topology):
         bundles += [
-            _fewer(ComponentRef.of("switch", switch), "up-links", count, usual)
-            for switch, count, usual in _exceptions(up_links)
+            _fewer(ComponentRef.of("switch", switch), what, count, usual)
+            for switch, count, usual in _exceptions(counts)
         ]
     return bundles
 
@@ -72,19 +73,38 @@ def _between_groups(topology: Topology) -> Counter[tuple[str, str]]:
     return count
 
 
-def _up_links(topology: Topology) -> Iterator[Counter[str]]:
-    """Yield the number of cables to the next level of each leaf, and of each switch above; nothing if it is no tree."""
+def _cables_of_levels(topology: Topology) -> Iterator[tuple[str, Counter[str]]]:
+    """Yield kind and number of cables to the next level of each leaf, and of each switch above.
+
+    Above the leaves of a dragonfly+ the switches are connected with each other: then the number of these cables.
+    Nothing is yielded for other fabrics than trees.
+    """
     below, level = frozenset[str](), frozenset(topology.end_switch.values())
-    near: dict[str, Counter[str]] = defaultdict(Counter)
+    near: _Near = defaultdict(Counter)
     for cable in topology.cables:
         near[cable.a][cable.b] += 1
         near[cable.b][cable.a] += 1
     while level and not any(near[switch].keys() & level for switch in level):
         above = frozenset(other for switch in level for other in near[switch]) - below
         if any(near[switch].keys() & above for switch in above):
+            if _is_dragonfly_plus(near, level, above):
+                yield "cables to its level", _counts(near, above, above)
             return
-        yield Counter({switch: sum(near[switch][other] for other in near[switch].keys() - below) for switch in level})
+        yield "up-links", _counts(near, level, above)
         below, level = level, above
+
+
+def _is_dragonfly_plus(near: _Near, leaves: frozenset[str], above: frozenset[str]) -> bool:
+    """Tell whether all other switches are above the leaves, and have equally many cables to these.
+
+    Of other fabrics whose hosts are known in part, switches have more or fewer cables to those with hosts.
+    """
+    return leaves | above == near.keys() and len(set(_counts(near, above, leaves).values())) == 1
+
+
+def _counts(near: _Near, switches: frozenset[str], others: frozenset[str]) -> Counter[str]:
+    """Return the number of cables of each of these switches to others."""
+    return Counter({switch: sum(near[switch][other] for other in near[switch].keys() & others) for switch in switches})
 
 
 def _exceptions(counts: Mapping[_Item, int]) -> Iterator[tuple[_Item, int, int]]:

@@ -125,3 +125,43 @@ def test_a_unit_in_the_name_of_a_table_that_is_not_known_is_refused(tmp_path: Pa
     path.write_text(json.dumps({"nodes": ["n1", "n2"], key: [[0, 48.5], [48.5, 0]]}))
     with pytest.raises(UsageError, match=r"the unit '.*' of .* is not known"):
         import_run([path])
+
+
+@pytest.mark.parametrize(("size", "bytes_"), [("1048576.0", 1 << 20), ("8.00", 8), ("4096.", None), ("8.5", None)])
+def test_sizes_of_a_column_of_floats(tmp_path: Path, size: str, bytes_: int | None) -> None:
+    text = f"src,dst,size,lat_us\nn1,n2,{size},1.25\nn2,n1,{size},1.5\n"
+    if bytes_ is None:
+        with pytest.raises(UsageError, match="size is not a number of bytes"):
+            written(tmp_path, text)
+    else:
+        assert written(tmp_path, text).rows[0].sizes == (bytes_,)
+
+
+@pytest.mark.parametrize(
+    ("lines", "hosts", "times"),
+    [
+        (["n1.site.org,n2.site.org,8,1.25", "n2,n1,8,1.5"], ["n1.site.org", "n2.site.org"], [1.25e-6, 1.5e-6]),
+        (["n1,n2.site.org,8,1.25", "N2,N1.site.org,8,1.5"], ["n1", "n2.site.org"], [1.25e-6, 1.5e-6]),
+        (["n1,n2,8,1.25", "n2,n1.site.org,8,1.5", "n1,n1.site.org,8,9"], ["n1", "n2"], [1.25e-6, 1.5e-6]),
+        (["n1.a,n1.b,8,1.25", "n1.b,n1.a,8,1.5"], ["n1.a", "n1.b"], [1.25e-6, 1.5e-6]),
+        (["10.0.0.1,10.0.0.2,8,1.25", "10.0.0.2,10.0.0.1,8,1.5"], ["10.0.0.1", "10.0.0.2"], [1.25e-6, 1.5e-6]),
+    ],
+)
+def test_a_host_in_two_spellings_is_not_two_hosts(
+    tmp_path: Path, lines: list[str], hosts: list[str], times: list[float]
+) -> None:
+    run = written(tmp_path, "\n".join(["src,dst,size,lat_us", *lines, ""]))
+    assert (run.state, run.hosts, times_of(run.rows[0])) == ("complete", hosts, pytest.approx(times))
+
+
+def test_a_host_in_two_spellings_is_one_host_of_several_files(tmp_path: Path) -> None:
+    files = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    for path, other in zip(files, ("n1", "n1.site.org"), strict=True):
+        path.write_text(f"src,dst,size,lat_us\n{other},n2,8,1.25\nn2,{other},8,1.5\n")
+    run = import_run(files)
+    assert (run.hosts, len(times_of(run.rows[0]))) == (["n1", "n2"], 4)
+
+
+def test_the_size_of_a_message_is_not_the_sum_of_its_bytes(tmp_path: Path) -> None:
+    (row,) = written(tmp_path, "src,dst,bytes,size,lat_us\nn1,n2,8000,8,1.25\nn2,n1,8000,8,1.5\n").rows
+    assert row.sizes == (8,)

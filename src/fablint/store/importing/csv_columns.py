@@ -20,7 +20,7 @@ _NAMES = {
         *("dst", "dest", "destination", "receiver", "to", "host2", "node2", "hostb", "nodeb", "dsthost", "desthost"),
         *("destinationhost", "server", "target"),
     ),
-    "size": ("bytes", "nbytes", *(f"{n}size{u}" for n in ("", "message", "msg") for u in ("", "bytes", "byte", "b"))),
+    "size": (*(f"{n}size{u}" for n in ("", "message", "msg") for u in ("", "bytes", "byte", "b")), "bytes", "nbytes"),
     "round": ("round",),
     "started": ("started",),
     "unit": ("unit", "units"),

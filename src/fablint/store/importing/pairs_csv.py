@@ -16,6 +16,7 @@ import numpy as np
 from fablint.errors import UsageError
 from fablint.model.arrays import Floats, Mask
 from fablint.model.figures.percentiles import Statistic
+from fablint.model.host_name import unified
 from fablint.model.names import plural
 from fablint.store.importing.cells import (
     BANDWIDTH,
@@ -55,6 +56,7 @@ _HOST = re.compile(
     r"|[0-9A-Fa-f]*:[0-9A-Fa-f]*:[0-9A-Fa-f:.]*"  # an IPv6 address
 )
 _SIZE = re.compile(r"(?P<count>[0-9]{1,18}|[0-9]{1,3}(?:,[0-9]{3}){1,5})(?: ?(?P<prefix>[KMGkmg])(?:iB)?)?")
+_WHOLE = re.compile(r"(?<=[0-9])\.0+$")  # of a size in a column of floats
 _ROUNDED = 0.02  # relative difference of one figure in two units
 _LONGEST_PREFACE = 1 << 16  # bytes of comments before the heading
 _SHOWN = 80  # characters of a line in a message
@@ -162,7 +164,31 @@ def parse_csv(text: str) -> list[CsvPairs]:
             raise UsageError(f"line {number}: another heading, '{line[:_SHOWN]}'", "give each table in its own file")
         for parsed in tables:
             _line(parsed, number, words, is_cut=cut and number == last)
+    for parsed in tables:
+        _merge_spellings(parsed)
     return _once(tables)
+
+
+def _merge_spellings(parsed: CsvPairs) -> None:
+    """Make one rank of the spellings of its host; lines of a rank with itself are of the diagonal."""
+    ranks = [_rank_name(name) for name in parsed.names]
+    spelled = unified(rank.host for rank in ranks)
+    places: dict[RankName, int] = {}
+    place = [places.setdefault(replace(rank, host=spelled[rank.host]), len(places)) for rank in ranks]
+    if len(places) == len(ranks):
+        return
+    first: dict[int, str] = {}
+    for name, at in zip(parsed.names, place, strict=True):
+        first.setdefault(at, name)
+    parsed.names = {name: at for at, name in first.items()}
+    ends = [(place[src], place[dst]) for src, dst in zip(parsed.src, parsed.dst, strict=True)]
+    kept = [at for at, (src, dst) in enumerate(ends) if src != dst]
+    parsed.diagonal += len(ends) - len(kept)
+    parsed.rows -= len(ends) - len(kept)
+    parsed.src, parsed.dst = (array("q", (ends[at][end] for at in kept)) for end in (0, 1))
+    for name in ("size", "seconds", "elsewhere", "round", "started"):
+        column = getattr(parsed, name)
+        setattr(parsed, name, array(column.typecode, (column[at] for at in kept)))
 
 
 def _written(text: str, separator: str, places: Sequence[int]) -> Iterator[str]:
@@ -278,7 +304,7 @@ def _seconds(column: CsvFigure, text: str, unit: str, size: int) -> float | None
 
 def _bytes(text: str) -> int:
     """Return the bytes of a size as `1048576`, `1,048,576`, `1M` or `1 MiB`; -1 if it is none of these."""
-    size = _SIZE.fullmatch(text)
+    size = _SIZE.fullmatch(_WHOLE.sub("", text))
     if size is None:
         return -1
     count = int(size["count"].replace(",", "")) << (10 * " KMG".index((size["prefix"] or " ").upper()))

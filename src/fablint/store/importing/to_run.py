@@ -20,6 +20,7 @@ from fablint.model.arrays import Ints
 from fablint.model.facts.json_objects import facts_of
 from fablint.model.facts.row_attributes import RowFacts
 from fablint.model.facts.run_attributes import ExcludedLine, Import, LaunchFacts, RunFacts
+from fablint.model.host_name import unified
 from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, RankName, needed, times_before
 from fablint.version import __version__
 
@@ -37,6 +38,7 @@ def run_of(names: Sequence[str], files: Sequence[Imported], command: Sequence[st
         The files are of different tools, or hold no figures.
     """
     _refuse_different(names, files)
+    files = _of_one_spelling(files)
     rank_names = _in_order(dict.fromkeys(rank_name for imported in files for rank_name in imported.rank_names))
     index = {rank_name: rank for rank, rank_name in enumerate(rank_names)}
     groups: dict[tuple[Any, ...], list[Body]] = {}
@@ -80,6 +82,15 @@ def _refuse_different(names: Sequence[str], files: Sequence[Imported]) -> None:
             raise UsageError(
                 f"{names[0]} is output of {files[0].tool} and {name} of {imported.tool}", "import them separately"
             )
+
+
+def _of_one_spelling(files: Sequence[Imported]) -> list[Imported]:
+    """The files with one name for each host: `n1` and `n1.site.org` are one where no other `n1.` is."""
+    spelled = unified(rank.host for imported in files for rank in imported.rank_names)
+    return [
+        replace(imported, rank_names=tuple(replace(rank, host=spelled[rank.host]) for rank in imported.rank_names))
+        for imported in files
+    ]
 
 
 def _first_reason(imported: Imported) -> str:

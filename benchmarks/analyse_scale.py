@@ -3,12 +3,14 @@
     python benchmarks/analyse_scale.py [--case list,matrix] [--no-report]
     python benchmarks/analyse_scale.py --case plan [--shape 61x3 --rounds 30]
     python benchmarks/analyse_scale.py --case directory [--shape 61x3 --rounds 30]
+    python benchmarks/analyse_scale.py --case ranks --shape 225000x8     # hosts and ranks of each
     python benchmarks/analyse_scale.py --case matrix --kind mesh --shape 313x32
     python benchmarks/analyse_scale.py --pages FOLDER       # keep the reports: pages/page_opening.py opens them
 
 `matrix` is every pair of 16,384 hosts of a full mesh, `list` 24 rounds of 97,336 hosts of a fat tree with 584,016
 directed links. `plan` makes the rounds of such a fat tree and their text; `directory` writes a run directory of both
-rows of a check, and reads, judges and reports it. Runs are simulated with some faulty components by another process and
+rows of a check, and reads, judges and reports it; `ranks` writes and reads two rows of one round that have all facts of
+ranks and NICs. Runs are simulated with some faulty components by another process and
 read from files, so that the peak of memory is that of the judgement (and then of the report), with the times themselves
 included.
 """
@@ -31,6 +33,8 @@ import numpy as np
 from fablint.analyse import diagnose
 from fablint.model import ComponentRef, Row, Run, Scope, State
 from fablint.model.arrays import RankPairs
+from fablint.model.facts.row_attributes import ResultFacts, RowFacts, ScheduleFacts
+from fablint.model.facts.run_attributes import HostNic, LaunchFacts, Mpi, PortCounters, RunFacts
 from fablint.plan.check.stages import rounds_text
 from fablint.plan.schedule.stratified import COUNTS, stratified_rounds
 from fablint.report import write_html
@@ -72,6 +76,7 @@ CASES = {
     "list": Case("list", "fat-tree", "46x3"),
     "plan": Case("plan", "fat-tree", "46x3"),
     "directory": Case("directory", "fat-tree", "46x3"),
+    "ranks": Case("ranks", "", "225000x8"),
 }
 ROWS = (SimulatedRow("latency", (8,)), SimulatedRow("bandwidth", (SIZE,)))
 
@@ -175,10 +180,7 @@ def judge_directory(case: Case, page: Path | None, *, report: bool) -> None:
         process = multiprocessing.get_context("spawn").Process(target=save_directory, args=(path, case))
         process.start()
         process.join()
-        files = [file for file in path.rglob("*") if file.is_file()]
-        metadata = sum(file.stat().st_size for file in files if file.name == "zarr.json")
-        total = sum(file.stat().st_size for file in files) / 1e6
-        print(f"disk     {len(files):,} files, {total:.0f} MB, of which {metadata / 1e6:.1f} MB metadata")
+        print_disk(path)
         topology = case.fabric().topology
         with timed("read"):
             run = read_run(path)
@@ -190,10 +192,73 @@ def judge_directory(case: Case, page: Path | None, *, report: bool) -> None:
                 write_html(run, diagnosis, page or Path(name) / "index.html")
 
 
+def run_of_ranks(hosts: int, per_host: int) -> Run:
+    """Return a run of two rows of one round, with what the engine records of a host with one NIC and of its ranks."""
+    ranks, names = hosts * per_host, [f"nid{host:06}" for host in range(hosts)]
+    nics = [HostNic("hsn0", "cxi", "up", 200000, 9000, 0, True, "", ["hsn0"])]
+    of_nic = {f"hni_counter_{number:02}": 10**6 + number for number in range(60)}
+    counters = {name: {"hsn0": of_nic} for name in names}
+    facts = RunFacts(
+        rows=["latency", "bandwidth"],
+        ranks=ranks,
+        hosts=names,
+        rank_host=np.repeat(np.arange(hosts), per_host).tolist(),
+        rank_cores=[f"{8 * (rank % per_host)}-{8 * (rank % per_host) + 7}" for rank in range(ranks)],
+        rank_numa=[rank % per_host // 2 for rank in range(ranks)],
+        rank_nic=["hsn0"] * ranks,
+        rank_pid=[4000 + rank % 30000 for rank in range(ranks)],
+        nics={name: nics for name in names},
+        counters=PortCounters(counters, counters),
+        launch=LaunchFacts(mpi=Mpi("none", "0.0", init_s=[1.5] * ranks)),
+    )
+    arrays = {
+        "time_median": np.ones((ranks, 1, 1), np.float32),
+        "count": np.ones((ranks, 1, 1), np.uint32),
+        "dst": (np.arange(ranks, dtype=np.int32) ^ 1)[:, None],
+        "size": np.array([8]),
+    }
+    schedule = ScheduleFacts(pattern="rounds", layout="list", rounds=1, cells_per_round=ranks)
+    row = RowFacts("latency", "latency", schedule=schedule, result=ResultFacts(cpu_wait_s=[0.25] * ranks))
+    return Run(None, facts, tuple(Row(name, row, arrays) for name in facts.rows))
+
+
+def write_and_read(case: Case) -> None:
+    """Print the figures of a run directory of many ranks: what it takes on disk, and to write and to open."""
+    hosts, per_host = map(int, case.shape.split("x"))
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name) / "x.run"
+        process = multiprocessing.get_context("spawn").Process(target=write_ranks, args=(path, hosts, per_host))
+        process.start()
+        process.join()
+        print_disk(path)
+        with timed("open"):
+            run = read_run(path)
+        with timed("counters"):
+            assert run.facts.counters.after is not None
+            print(len(run.facts.counters.after[run.hosts[-1]]["hsn0"]), "counters of a NIC")
+
+
+def write_ranks(path: Path, hosts: int, per_host: int) -> None:
+    """Write a run of many ranks."""
+    run = run_of_ranks(hosts, per_host)
+    with timed("write"):
+        write_run(path, run)
+
+
+def print_disk(path: Path) -> None:
+    """Print the files of a run directory, their bytes, and those of metadata."""
+    files = [file for file in path.rglob("*") if file.is_file()]
+    sizes = {file: file.stat().st_size for file in files}
+    metadata = sum(size for file, size in sizes.items() if file.name == "zarr.json") / 1e6
+    tables = sum(size for file, size in sizes.items() if "tables" in file.parts) / 1e6
+    total = sum(sizes.values()) / 1e6
+    print(f"disk     {len(files):,} files, {total:.0f} MB, of which {metadata:.2f} MB metadata, {tables:.1f} MB tables")
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Each case in a process of its own: the peak of memory is that of one."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    options.add_argument("--case", default="list,matrix", help="of list, matrix, plan, directory")
+    options.add_argument("--case", default="list,matrix", help="of list, matrix, plan, directory, ranks")
     options.add_argument("--rounds", type=int, default=24, help="of a list")
     options.add_argument("--kind", help="of fabric, instead of the case's own")
     options.add_argument("--shape", help="of fabric, instead of the case's own")
@@ -207,9 +272,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
         own_case = CASES[name]
         case = Case(own_case.layout, chosen.kind or own_case.kind, chosen.shape or own_case.shape, chosen.rounds)
         page = chosen.pages and chosen.pages / f"{name}.html"
-        work = {"plan": partial(plan, case), "directory": partial(judge_directory, case, page)}.get(name)
-        work = work or partial(judge, case, page)
-        process = context.Process(target=work, kwargs={} if name == "plan" else {"report": not chosen.no_report})
+        works = {"plan": partial(plan, case), "ranks": partial(write_and_read, case)}
+        works["directory"] = partial(judge_directory, case, page)
+        work = works.get(name, partial(judge, case, page))
+        process = context.Process(
+            target=work, kwargs={} if name in ("plan", "ranks") else {"report": not chosen.no_report}
+        )
         process.start()
         process.join()
 

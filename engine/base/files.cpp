@@ -68,7 +68,7 @@ std::string read_file(const fs::path& file) {
     return {std::istreambuf_iterator<char>(stream), {}};
 }
 
-void replace_file(const fs::path& file, const std::string& bytes) {
+void replace_file(const fs::path& file, std::string_view bytes) {
     write_beside(file, [&](int descriptor) { write_fully(descriptor, file, bytes.data(), bytes.size(), 0); });
 }
 

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fablint {
@@ -12,7 +13,7 @@ namespace fablint {
 // The functions throw an `incomplete` error with the file and the system's message.
 
 // Writes to a temporary name and renames. `bytes` may be binary.
-void replace_file(const std::filesystem::path& file, const std::string& bytes);
+void replace_file(const std::filesystem::path& file, std::string_view bytes);
 
 // Creates a file of `count` copies of `element`, atomically, unless a file of that length exists. A shorter file was
 // truncated from outside and is replaced: readers reject its cells as well.
@@ -25,6 +26,9 @@ inline constexpr const char* launches_folder = "launches";
 
 // Folder of a run directory with the checksums that the front end writes of complete rows, checksums/NAME.sha256.
 inline constexpr const char* checksums_folder = "checksums";
+
+// Folder of a run directory, and of each row in it, with the facts of ranks and hosts as arrays.
+inline constexpr const char* tables_folder = "tables";
 
 // The functions throw a usage error where the file cannot be read.
 std::ifstream open_file(const std::filesystem::path& file);

@@ -1,5 +1,6 @@
 #include "base/json.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdio>
 
@@ -52,6 +53,16 @@ std::string number(double value) {
 }
 
 }  // namespace
+
+std::string utf8(const std::string& text) {
+    std::string valid;
+    for (std::size_t at = 0; at < text.size();) {
+        const std::size_t length = utf8_length(text, at);
+        valid += length == 0 ? "\xef\xbf\xbd" : text.substr(at, length);
+        at += std::max<std::size_t>(1, length);
+    }
+    return valid;
+}
 
 Json::Json(double value) : text_(number(value)) {}
 

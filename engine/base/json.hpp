@@ -34,6 +34,9 @@ class Json {
     std::string text_;
 };
 
+// The text as UTF-8: bytes that are not become U+FFFD.
+std::string utf8(const std::string& text);
+
 class JsonObject {
   public:
     JsonObject& add(const std::string& key, const Json& value);

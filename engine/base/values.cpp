@@ -97,7 +97,8 @@ std::string parse_label(const std::string& option, const std::string& text) {
     constexpr const char* allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
     if (text.empty() || text.find_first_not_of(allowed) != std::string::npos)
         throw usage_error("--" + option + " " + text + ": letters, digits, - and _ only, since it names a folder");
-    const bool is_folder = text == "checksums" || text == "report" || text == "rounds" || text == "launches";
+    const bool is_folder =
+        text == "checksums" || text == "report" || text == "rounds" || text == "launches" || text == "tables";
     if (is_folder || text.rfind("launch-", 0) == 0)
         throw usage_error("--" + option + " " + text + ": the name is reserved in a run directory, choose another");
     return text;

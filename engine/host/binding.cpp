@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
 #include <set>
 #include <sstream>
 
@@ -60,18 +59,21 @@ std::string left_out(const std::vector<Nic>& nics, const std::vector<Nic>& used)
 
 // The number of ranks with the same `key` as this rank, and the number of lower ranks among them.
 std::pair<std::size_t, std::size_t> place_among_equals(RankGroup& rank_group, const std::string& key) {
-    const std::vector<std::string> keys = rank_group.gather(key);
-    std::map<std::string, std::size_t> ranks_of_key;
-    std::vector<std::size_t> before;
-    for (const std::string& other : keys) before.push_back(ranks_of_key[other]++);
-    std::ostringstream table;
-    for (std::size_t rank = 0; rank < keys.size(); ++rank)
-        table << before[rank] << ' ' << ranks_of_key[keys[rank]] << ' ';
-    std::istringstream shares(rank_group.broadcast(table.str()));
-    std::size_t index = 0;
-    std::size_t of = 0;
-    for (int rank = 0; rank <= rank_group.rank(); ++rank) shares >> index >> of;
-    return {index, of};
+    const std::vector<std::int32_t> codes = rank_group.gather(key).codes();
+    std::vector<std::int32_t> ranks_of_key(codes.size(), 0);
+    std::vector<std::int32_t> shares;  // of each rank: the lower ranks with its key, all ranks with its key
+    for (const std::int32_t code : codes) {
+        shares.push_back(ranks_of_key[static_cast<std::size_t>(code)]++);
+        shares.push_back(0);
+    }
+    for (std::size_t rank = 0; rank < codes.size(); ++rank)
+        shares[2 * rank + 1] = ranks_of_key[static_cast<std::size_t>(codes[rank])];
+    const std::size_t bytes = 2 * sizeof(std::int32_t);
+    const std::string own =
+        rank_group.scatter(std::string(reinterpret_cast<const char*>(shares.data()), codes.size() * bytes), bytes);
+    std::int32_t share[2];
+    std::memcpy(share, own.data(), sizeof share);
+    return {static_cast<std::size_t>(share[0]), static_cast<std::size_t>(share[1])};
 }
 
 // An empty string, or why the process could not be bound.

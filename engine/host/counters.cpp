@@ -72,15 +72,10 @@ Counters read_counters(const fs::path& sysfs, const Nic& nic) {
     return counters;
 }
 
-Json counters_json(const fs::path& sysfs, const std::vector<Nic>& nics) {
-    JsonObject object;
-    for (const Nic& nic : nics) {
-        JsonObject counters;
-        for (const auto& [name, value] : read_counters(sysfs, nic))
-            counters.add(name, static_cast<std::int64_t>(value));
-        object.add(nic.name, counters.json());
-    }
-    return object.json();
+std::vector<NicCounters> counters_of(const fs::path& sysfs, const std::vector<Nic>& nics) {
+    std::vector<NicCounters> counters;
+    for (const Nic& nic : nics) counters.emplace_back(nic.name, read_counters(sysfs, nic));
+    return counters;
 }
 
 }  // namespace fablint

@@ -4,9 +4,9 @@
 #include <filesystem>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "base/json.hpp"
 #include "host/nics.hpp"
 
 namespace fablint {
@@ -16,7 +16,9 @@ namespace fablint {
 // `carrier_changes` of its first network interface. Counters that cannot be read are omitted.
 std::map<std::string, long long> read_counters(const std::filesystem::path& sysfs, const Nic& nic);
 
-// {nic: {counter: int}}
-Json counters_json(const std::filesystem::path& sysfs, const std::vector<Nic>& nics);
+// Name of an interface, and its counters.
+using NicCounters = std::pair<std::string, std::map<std::string, long long>>;
+
+std::vector<NicCounters> counters_of(const std::filesystem::path& sysfs, const std::vector<Nic>& nics);
 
 }  // namespace fablint

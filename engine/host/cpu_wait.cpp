@@ -1,5 +1,6 @@
 #include "host/cpu_wait.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <fstream>
@@ -24,15 +25,11 @@ double cpu_wait_s(const std::string& file) {
 
 void CpuWait::begin() { before_s_ = cpu_wait_s(); }
 
-Json CpuWait::collect() {
-    const double waited_s = cpu_wait_s() - before_s_;
-    std::vector<double> of_ranks;
-    bool is_known = false;
-    for (const std::string& text : rank_group_.gather(std::to_string(waited_s))) {
-        of_ranks.push_back(std::stod(text));
-        is_known = is_known || std::isfinite(of_ranks.back());
-    }
-    return is_known ? Json::list(of_ranks) : Json::null();
+std::vector<float> CpuWait::collect() {
+    const auto waited_s = static_cast<float>(cpu_wait_s() - before_s_);
+    std::vector<float> of_ranks = rank_group_.gather_numbers(waited_s);
+    const bool is_known = std::any_of(of_ranks.begin(), of_ranks.end(), [](float wait) { return std::isfinite(wait); });
+    return is_known ? of_ranks : std::vector<float>();
 }
 
 }  // namespace fablint

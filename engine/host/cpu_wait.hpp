@@ -3,8 +3,8 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
-#include "base/json.hpp"
 #include "ranks/rank_group.hpp"
 
 namespace fablint {
@@ -17,9 +17,9 @@ class CpuWait {
   public:
     explicit CpuWait(RankGroup& rank_group) : rank_group_(rank_group) {}
 
-    void begin();    // reads the clock of this rank
-    Json collect();  // collective: the row attribute `cpu_wait_s` of the time since begin(), on rank 0; null if no rank
-                     // knows its own
+    void begin();  // reads the clock of this rank
+    // Collective: the waits of all ranks since begin(), s, on rank 0; empty if no rank knows its own.
+    std::vector<float> collect();
 
   private:
     RankGroup& rank_group_;

@@ -1,16 +1,17 @@
 #include "host/facts.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
+#include <cstddef>
+#include <cstdint>
 #include <fstream>
+#include <functional>
 #include <map>
+#include <numeric>
 #include <set>
 
 #include "base/mpi_c.hpp"  // SMPI_H
 #include "base/sysfs.hpp"
-#include "host/counters.hpp"
 #include "host/gpus.hpp"
 #include "memories/gpu_memory.hpp"
 
@@ -35,22 +36,12 @@ int numa_node_of(const std::vector<int>& cpus, const std::string& sysfs) {
     return nodes.empty() ? -1 : *nodes.begin();
 }
 
-// An identifier of the running kernel: containers and namespaces have host names of their own, but share CPUs.
-std::string machine_of(const std::string& host) {
+// The running kernel: containers and namespaces have host names of their own, but share CPUs. A hash: a million names
+// are more than rank 0 should hold.
+std::uint64_t machine_of(const std::string& host) {
     std::string boot;
     std::ifstream("/proc/sys/kernel/random/boot_id") >> boot;
-    return boot.empty() ? host : boot;
-}
-
-bool more_ranks_than_cpus(const std::vector<std::string>& machines, const std::vector<std::string>& cores) {
-    std::map<std::string, std::pair<std::size_t, std::set<int>>> loads;
-    for (std::size_t rank = 0; rank < cores.size(); ++rank) {
-        auto& [ranks, cpus] = loads[machines[rank]];
-        ++ranks;
-        for (const int cpu : unfold(cores[rank])) cpus.insert(cpu);
-    }
-    return std::any_of(loads.begin(), loads.end(),
-                       [](const auto& machine) { return machine.second.first > machine.second.second.size(); });
+    return std::hash<std::string>()(boot.empty() ? host : boot);
 }
 
 }  // namespace
@@ -76,37 +67,44 @@ Facts::Facts(RankGroup& rank_group, const std::string& sysfs, const std::optiona
              const std::optional<GpuApi>& gpu)
     : rank_group_(rank_group), sysfs_(sysfs) {
     const std::vector<int> cpus = allowed_cpus();
-    const int numa = numa_node_of(cpus, sysfs_);
+    numa_ = numa_node_of(cpus, sysfs_);
     std::vector<Nic> nics;
 #ifndef SMPI_H  // a simulated host does not have the interfaces of this machine
     nics = find_nics(sysfs_);
 #endif
-    cores_ = rank_group_.gather(fold(cpus));
     std::string own_nic = gpu ? nic_near_gpu(sysfs_, nics, find_gpu(*gpu).pci) : "";
     if (binding) own_nic = binding->nic;
-    if (own_nic.empty()) own_nic = nearest_nic(nics, numa);
-    nearest_ = rank_group_.gather(own_nic);
+    if (own_nic.empty()) own_nic = nearest_nic(nics, numa_);
+    texts_["rank_nic"] = own_nic;
+    texts_["rank_cores"] = fold(cpus);
     for (const Nic& nic : nics)
         if (nic.name == own_nic) interfaces_ = nic.netdevs;
     if (binding) describe_binding(*binding);
-    for (const std::string& text : rank_group_.gather(std::to_string(numa))) numa_.push_back(std::atoi(text.c_str()));
-    for (const std::string& text : rank_group_.gather(std::to_string(getpid())))
-        pids_.push_back(std::atoi(text.c_str()));
-    const bool speaks_for_host = rank_group_.first_rank_on_my_host() == rank_group_.rank();
-    if (speaks_for_host) nics_ = nics;
-    JsonObject by_host;
-    const std::vector<std::string> all_nics = rank_group_.gather(speaks_for_host ? nics_json(nics_).text() : "");
-    for (std::size_t rank = 0; rank < all_nics.size(); ++rank)
-        if (!all_nics[rank].empty())
-            by_host.add(rank_group_.host_of(static_cast<int>(rank)), Json::parsed(all_nics[rank]));
-    nics_json_ = by_host.json();
-    counters_before_ = counters_of_all_hosts();
+    if (rank_group_.speaks_for_host()) nics_ = nics;
 #ifndef SMPI_H  // simulated hosts have CPUs of their own
-    const std::vector<std::string> machines = rank_group_.gather(machine_of(rank_group_.host_of(rank_group_.rank())));
-    machines_ = static_cast<int>(std::set<std::string>(machines.begin(), machines.end()).size());
-    const bool too_many = rank_group_.rank() == 0 && more_ranks_than_cpus(machines, cores_);
-    oversubscribed_ = rank_group_.maximum(too_many ? 1.0 : 0.0) > 0.0;
+    count_machines(texts_["rank_cores"]);
 #endif
+}
+
+// More ranks than CPUs that they may use, on the machine of any rank.
+void Facts::count_machines(const std::string& cores) {
+    const GatheredTexts cores_of_ranks = rank_group_.gather(cores);
+    const std::vector<std::uint64_t> machines =
+        rank_group_.gather_numbers(machine_of(rank_group_.host_of(rank_group_.rank())));
+    std::vector<int> ranks(machines.size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+    const auto machine = [&](int rank) { return machines[static_cast<std::size_t>(rank)]; };
+    std::sort(ranks.begin(), ranks.end(), [&](int a, int b) { return machine(a) < machine(b); });
+    bool too_many = false;
+    for (auto begin = ranks.begin(); begin != ranks.end(); ++machines_) {
+        std::set<int> cpus;
+        auto end = begin;
+        for (; end != ranks.end() && machine(*end) == machine(*begin); ++end)
+            for (const int cpu : unfold(cores_of_ranks[static_cast<std::size_t>(*end)])) cpus.insert(cpu);
+        too_many = too_many || end - begin > static_cast<std::ptrdiff_t>(cpus.size());
+        begin = end;
+    }
+    oversubscribed_ = rank_group_.maximum(too_many ? 1.0 : 0.0) > 0.0;
 }
 
 // The GPU of this rank. A rank that cannot use one has none here: the row that requires it reports the reason.
@@ -116,15 +114,15 @@ GpuProperties Facts::find_gpu(GpuApi api) {
         const GpuRuntime& runtime = GpuRuntime::of(api);
         gpu = runtime.properties(gpu_of(runtime, index_on_host(rank_group_.rank_host(), rank_group_.rank())));
     });
-    gpus_ = rank_group_.gather(gpu.pci.empty() ? "" : gpu_label(sysfs_, api, gpu.pci));
-    gpu_models_ = rank_group_.gather(gpu.name);
-    gpu_addresses_ = rank_group_.gather(gpu.pci);
+    texts_["rank_gpu"] = gpu.pci.empty() ? "" : gpu_label(sysfs_, api, gpu.pci);
+    texts_["rank_gpu_model"] = gpu.name;
+    texts_["rank_gpu_pci"] = gpu.pci;
     return gpu;
 }
 
 void Facts::describe_binding(const Binding& binding) {
     std::map<std::string, std::vector<int>> ranks;
-    const std::vector<std::string> notes = rank_group_.gather(binding.note);
+    const GatheredTexts notes = rank_group_.gather(binding.note);
     for (std::size_t rank = 0; rank < notes.size(); ++rank)
         if (!notes[rank].empty()) ranks[notes[rank]].push_back(static_cast<int>(rank));
     std::vector<std::string> texts;
@@ -133,35 +131,8 @@ void Facts::describe_binding(const Binding& binding) {
     binding_ = JsonObject().add("ranks_per_nic", binding.ranks_per_nic).add("notes", Json::list(texts)).json();
 }
 
-Json Facts::counters_of_all_hosts() {
-    const bool speaks_for_host = rank_group_.first_rank_on_my_host() == rank_group_.rank();
-    const std::vector<std::string> all = rank_group_.gather(speaks_for_host ? counters_json(sysfs_, nics_).text() : "");
-    JsonObject by_host;
-    for (std::size_t rank = 0; rank < all.size(); ++rank)
-        if (!all[rank].empty()) by_host.add(rank_group_.host_of(static_cast<int>(rank)), Json::parsed(all[rank]));
-    return by_host.json();
-}
-
-void Facts::read_counters_after() { counters_after_ = counters_of_all_hosts(); }
-
 void Facts::describe(JsonObject& root) const {
-    JsonObject counters;
-    counters.add("before", counters_before_);
-    if (counters_after_.text() != "null") counters.add("after", counters_after_);
-    root.add("ranks", rank_group_.size())
-        .add("hosts", Json::list(rank_group_.hosts()))
-        .add("rank_host", Json::list(rank_group_.rank_host()))
-        .add("rank_cores", Json::list(cores_))
-        .add("rank_numa", Json::list(numa_))
-        .add("rank_nic", Json::list(nearest_))
-        .add("rank_pid", Json::list(pids_))
-        .add("nics", nics_json_)
-        .add("counters", counters.json())
-        .add("environment", relevant_environment());
-    if (!gpus_.empty())
-        root.add("rank_gpu", Json::list(gpus_))
-            .add("rank_gpu_model", Json::list(gpu_models_))
-            .add("rank_gpu_pci", Json::list(gpu_addresses_));
+    root.add("ranks", rank_group_.size()).add("environment", relevant_environment());
     if (machines_ > 0) root.add("machines", machines_);
     if (binding_.text() != "null") root.add("binding", binding_);
 }

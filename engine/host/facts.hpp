@@ -1,6 +1,7 @@
-// Facts of the run that are not measured: hosts, CPUs and NICs of the ranks, environment. They are root attributes.
+// Facts of the run that are not measured: CPUs, NIC and GPU of this rank, NICs of its host, environment.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -8,6 +9,7 @@
 #include "base/json.hpp"
 #include "gpu/gpu_runtime.hpp"
 #include "host/binding.hpp"
+#include "host/counters.hpp"
 #include "host/nics.hpp"
 #include "ranks/rank_group.hpp"
 
@@ -27,32 +29,31 @@ class Facts {
     // The network interfaces of the NIC nearest to this rank; empty if the host has no NIC.
     const std::vector<std::string>& interfaces() const { return interfaces_; }
 
-    // Collective: the present counters, {host: {nic: {counter: int}}}, on rank 0; an empty object elsewhere.
-    Json counters_of_all_hosts();
+    // Facts of this rank as texts, by the name of the array that has those of all ranks.
+    const std::map<std::string, std::string>& texts() const { return texts_; }
+    int numa() const { return numa_; }
+    // The NICs of this host as JSON, on its first rank; elsewhere empty.
+    std::string nics_text() const { return rank_group_.speaks_for_host() ? nics_json(nics_).text() : ""; }
+    // The present counters of this host, on its first rank.
+    std::vector<NicCounters> counters() const { return counters_of(sysfs_, nics_); }
 
-    // Collective: reads the counters at the end of the run.
-    void read_counters_after();
-
-    // Adds the facts to the root attributes; on rank 0.
+    // Adds the facts that the ranks have in common to the root attributes; on rank 0.
     void describe(JsonObject& root) const;
 
   private:
     GpuProperties find_gpu(GpuApi api);
     void describe_binding(const Binding& binding);
+    void count_machines(const std::string& cores);
 
     RankGroup& rank_group_;
     std::string sysfs_;
     std::vector<Nic> nics_;  // of this host; on its first rank
+    std::map<std::string, std::string> texts_;
+    int numa_ = -1;
     bool oversubscribed_ = false;
     std::vector<std::string> interfaces_;
-    int machines_ = 0;                          // running kernels; on rank 0
-    std::vector<std::string> cores_, nearest_;  // per rank; on rank 0
-    std::vector<int> numa_, pids_;
-    std::vector<std::string> gpus_, gpu_models_, gpu_addresses_;  // per rank; on rank 0; empty in runs without GPUs
-    Json nics_json_ = Json::null();
+    int machines_ = 0;  // running kernels; on rank 0
     Json binding_ = Json::null();
-    Json counters_before_ = Json::null();
-    Json counters_after_ = Json::null();
 };
 
 // Variables of this process's environment that change the behaviour of MPI and the fabric.

@@ -37,10 +37,10 @@ using Ends = std::map<std::string, std::string>;
 Ends ends_of(const std::vector<std::string>& hosts, const std::vector<std::string>& addresses) {
     Ends ends;
     std::set<std::string> ambiguous;
-    for (std::size_t rank = 0; rank < addresses.size(); ++rank) {
-        std::istringstream text(addresses[rank]);
+    for (std::size_t host = 0; host < hosts.size(); ++host) {
+        std::istringstream text(addresses[host]);
         for (std::string interface, address; text >> interface >> address;)
-            if (!ends.emplace(address, hosts[rank] + "/" + interface).second) ambiguous.insert(address);
+            if (!ends.emplace(address, hosts[host] + "/" + interface).second) ambiguous.insert(address);
     }
     for (const std::string& address : ambiguous) ends.erase(address);
     return ends;
@@ -125,59 +125,57 @@ std::string tcp_report(const std::map<TcpPath, TcpTraffic>& traffic, const std::
     return text.str();
 }
 
-Json tcp_json(const std::vector<std::string>& hosts, const std::vector<std::string>& addresses,
-              const std::vector<std::string>& reports) {
+std::optional<TcpSegments> tcp_segments(const std::vector<std::string>& hosts,
+                                        const std::vector<std::string>& addresses,
+                                        const std::vector<std::string>& reports) {
     const Ends ends = ends_of(hosts, addresses);
     Totals totals;
     for (const std::string& report : reports) {
         std::istringstream text(report);
         for (std::string line; std::getline(text, line);) take_line(line, ends, totals);
     }
-    if (totals.ends.empty()) return Json::null();
+    if (totals.ends.empty()) return std::nullopt;
     for (const auto& [pair, traffic] : totals.pairs) totals.ends[pair.second];  // an end that sent nothing itself
+    TcpSegments segments;
     std::map<std::string, std::int64_t> number;
-    std::vector<std::string> names;
-    std::vector<std::int64_t> sent, received;
     for (const auto& [end, traffic] : totals.ends) {
-        number[end] = static_cast<std::int64_t>(names.size());
-        names.push_back(end);
-        sent.push_back(traffic.sent);
-        received.push_back(traffic.received);
+        number[end] = static_cast<std::int64_t>(segments.ends.size());
+        segments.ends.push_back(end);
+        segments.sent.push_back(traffic.sent);
+        segments.received.push_back(traffic.received);
     }
-    std::vector<Json> pairs;
     for (const auto& [pair, one] : totals.pairs)
-        pairs.push_back(Json::list(std::vector<std::int64_t>{number[pair.first], number[pair.second], one.sent,
-                                                             one.retransmitted, one.spurious}));
-    return JsonObject()
-        .add("ends", Json::list(names))
-        .add("sent", Json::list(sent))
-        .add("received", Json::list(received))
-        .add("pairs", Json::list(pairs))
-        .add("left_out", totals.omitted)
-        .add("knows_spurious", totals.knows_spurious)
-        .json();
+        for (const std::int64_t figure :
+             {number[pair.first], number[pair.second], one.sent, one.retransmitted, one.spurious})
+            segments.pairs.push_back(figure);
+    segments.omitted = totals.omitted;
+    segments.knows_spurious = totals.knows_spurious;
+    return segments;
 }
 
 Retransmissions::Retransmissions(RankGroup& rank_group) : rank_group_(rank_group) {
 #ifndef SMPI_H  // simulated hosts have no sockets, and all ranks are one process
     own_ = local_addresses();
 #endif
-    const bool speaks_for_host = rank_group_.first_rank_on_my_host() == rank_group_.rank();
-    addresses_ = rank_group_.gather(speaks_for_host ? lines(own_) : "");
 }
 
 void Retransmissions::begin() {
     if (!own_.empty()) before_ = tcp_connections();
 }
 
-Json Retransmissions::collect() {
-    std::string mine;
-    if (!own_.empty()) mine = tcp_report(tcp_traffic(before_, tcp_connections()), own_);
-    const std::vector<std::string> reports = rank_group_.gather(mine);
-    if (rank_group_.rank() != 0) return Json::null();
-    std::vector<std::string> hosts;
-    for (int rank = 0; rank < rank_group_.size(); ++rank) hosts.push_back(rank_group_.host_of(rank));
-    return tcp_json(hosts, addresses_, reports);
+// Addresses are gathered where there was traffic only: those of a large system are megabytes.
+std::optional<TcpSegments> Retransmissions::collect() {
+    std::string own;
+    if (!own_.empty()) own = tcp_report(tcp_traffic(before_, tcp_connections()), own_);
+    if (rank_group_.maximum(own.empty() ? 0.0 : 1.0) == 0.0) return std::nullopt;
+    const GatheredTexts reports = rank_group_.gather(own);
+    const GatheredTexts addresses = rank_group_.gather(rank_group_.speaks_for_host() ? lines(own_) : "");
+    if (rank_group_.rank() != 0) return std::nullopt;
+    std::vector<std::string> of_hosts, of_ranks;
+    for (const int rank : rank_group_.first_ranks()) of_hosts.push_back(addresses[static_cast<std::size_t>(rank)]);
+    for (std::size_t rank = 0; rank < reports.size(); ++rank)
+        if (!reports[rank].empty()) of_ranks.push_back(reports[rank]);
+    return tcp_segments(rank_group_.hosts(), of_hosts, of_ranks);
 }
 
 }  // namespace fablint

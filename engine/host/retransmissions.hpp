@@ -4,11 +4,11 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "base/json.hpp"
 #include "ranks/rank_group.hpp"
 #include "sockets/addresses.hpp"
 #include "sockets/tcp_connections.hpp"
@@ -34,22 +34,32 @@ std::map<TcpPath, TcpTraffic> tcp_traffic(const std::vector<TcpConnection>& befo
 // The traffic of one rank as text, which Retransmissions gathers. `own`: the addresses of the rank's host.
 std::string tcp_report(const std::map<TcpPath, TcpTraffic>& traffic, const std::vector<LocalAddress>& own);
 
-// The reports of all ranks as the row attribute `tcp` (docs/reference/run-format.md); null where there was no traffic.
-// `addresses`: per rank, those of its host as `INTERFACE ADDRESS` lines, empty for all but one rank of each host.
-Json tcp_json(const std::vector<std::string>& hosts, const std::vector<std::string>& addresses,
-              const std::vector<std::string>& reports);
+// Segments with data between hosts (docs/reference/run-format.md).
+struct TcpSegments {
+    std::vector<std::string> ends;             // HOST/INTERFACE
+    std::vector<std::int64_t> sent, received;  // by each end
+    std::vector<std::int64_t> pairs;           // from, to, sent, again and spurious of each pair with losses
+    std::int64_t omitted = 0;
+    bool knows_spurious = true;
+};
+
+// The sum of the reports of all ranks; none where there was no traffic. `addresses`: those of each host, as
+// `INTERFACE ADDRESS` lines.
+std::optional<TcpSegments> tcp_segments(const std::vector<std::string>& hosts,
+                                        const std::vector<std::string>& addresses,
+                                        const std::vector<std::string>& reports);
 
 class Retransmissions {
   public:
-    explicit Retransmissions(RankGroup& rank_group);  // collective
+    explicit Retransmissions(RankGroup& rank_group);
 
-    void begin();    // reads the counters of this rank
-    Json collect();  // collective: the row attribute `tcp` of the time since begin(), on rank 0
+    void begin();  // reads the counters of this rank
+    // Collective: the segments since begin(), on rank 0; none where there was no traffic.
+    std::optional<TcpSegments> collect();
 
   private:
     RankGroup& rank_group_;
     std::vector<LocalAddress> own_;
-    std::vector<std::string> addresses_;  // per rank, on rank 0
     std::vector<TcpConnection> before_;
 };
 

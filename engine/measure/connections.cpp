@@ -13,7 +13,9 @@ Connections::Connections(RankGroup& rank_group, Connectable& connectable)
     const std::string own = connectable.address();
     if (rank_group.maximum(own.empty() ? 0.0 : 1.0) == 0.0) return;
     std::string all;  // each address with its length before it
-    for (const std::string& address : rank_group.gather(own)) all += std::to_string(address.size()) + ' ' + address;
+    const GatheredTexts addresses = rank_group.gather(own);
+    for (std::size_t rank = 0; rank < addresses.size(); ++rank)
+        all += std::to_string(addresses[rank].size()) + ' ' + addresses[rank];
     all = rank_group.broadcast(all);
     for (std::size_t at = 0; at < all.size();) {
         const std::size_t begin = all.find(' ', at) + 1;

@@ -24,7 +24,8 @@ void SlowestPairs::add(const Cell& cell) {
 std::string SlowestPairs::collect(RankGroup& rank_group) const {
     const auto* bytes = reinterpret_cast<const char*>(pairs_.data());
     std::vector<SlowPair> all;
-    for (const std::string& text : rank_group.gather(std::string(bytes, pairs_.size() * sizeof(SlowPair)))) {
+    const GatheredTexts texts = rank_group.gather(std::string(bytes, pairs_.size() * sizeof(SlowPair)));
+    for (const std::string& text : texts.values()) {
         const std::size_t before = all.size();
         all.resize(before + text.size() / sizeof(SlowPair));
         if (!text.empty()) std::memcpy(&all[before], text.data(), text.size());

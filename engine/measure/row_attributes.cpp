@@ -97,15 +97,29 @@ Json row_attributes(const RowOptions& row, const Schedule& schedule, const RowSt
         .add("cells_per_round", cells_json(schedule.cells_per_round()))
         .add("measuring_s", state.measuring_s)
         .add("wall_s", state.wall_s);
-    if (const BackgroundTraffic* background = schedule.pattern().background())
-        object.add("aggressors", Json::list(background->aggressors()));
     if (!state.gpu_path.empty()) object.add("gpu_path", state.gpu_path);
     if (!state.corrupt.empty()) object.add("corrupt", Json::parsed("[" + state.corrupt + "]"));
-    if (state.counters.text() != "null") object.add("counters", state.counters);
-    if (state.cpu_wait.text() != "null") object.add("cpu_wait_s", state.cpu_wait);
-    if (state.tcp_segments.text() != "null") object.add("tcp", state.tcp_segments);
+    if (state.tcp)
+        object.add(
+            "tcp",
+            JsonObject().add("left_out", state.tcp->omitted).add("knows_spurious", state.tcp->knows_spurious).json());
     if (state.devices.text() != "null") object.add("devices", state.devices);
     return object.json();
+}
+
+void write_row_tables(const Tables& tables, const Schedule& schedule, const RowState& state) {
+    const BackgroundTraffic* background = schedule.pattern().background();
+    if (background == nullptr && state.cpu_wait_s.empty() && !state.tcp) return;
+    tables.create();
+    if (background != nullptr) tables.write("aggressors", "aggressor", background->aggressors());
+    if (!state.cpu_wait_s.empty()) tables.write("cpu_wait_s", "rank", state.cpu_wait_s);
+    if (!state.tcp) return;
+    tables.write("tcp_ends", "end", state.tcp->ends);
+    tables.write("tcp_sent", "end", state.tcp->sent);
+    tables.write("tcp_received", "end", state.tcp->received);
+    constexpr std::int64_t figures = 5;
+    const auto pairs = static_cast<std::int64_t>(state.tcp->pairs.size()) / figures;
+    write_array(tables.folder() / "tcp_pairs", {{"pair", pairs}, {"figure", figures}}, state.tcp->pairs);
 }
 
 std::string collect_damages(RankGroup& rank_group, const std::vector<Damage>& damages) {
@@ -120,14 +134,15 @@ std::string collect_damages(RankGroup& rank_group, const std::vector<Damage>& da
                                               .json()
                                               .text();
     std::string all;
-    for (const std::string& text : rank_group.gather(own))
+    const GatheredTexts texts = rank_group.gather(own);
+    for (const std::string& text : texts.values())  // a rank is the receiver of its damages: none are those of another
         if (!text.empty()) all += (all.empty() ? "" : ",") + text;
     return all;
 }
 
 Json collect_devices(RankGroup& rank_group, const std::string& own) {
     std::map<std::string, Ranges> ranks_of;
-    const std::vector<std::string> texts = rank_group.gather(own);
+    const GatheredTexts texts = rank_group.gather(own);
     for (std::size_t i = 0; i < texts.size(); ++i) {
         if (texts[i].empty()) continue;
         const auto rank = static_cast<std::int64_t>(i);

@@ -40,46 +40,60 @@ Runner::Runner(const RunContext& context, const RowOptions& row, const RoundRole
     if (row_.kernel_info().collective()) drop_sizes_beyond_memory(row_, rank_group_.size());
 }
 
-Json Runner::attributes(const char* state, const std::string& corrupt) const {
+RowState Runner::state(const char* word, const std::string& corrupt) const {
     RowState row_state;
-    row_state.state = state;
+    row_state.state = word;
     row_state.corrupt = corrupt;
     row_state.gpu_path = medium_.gpu_path();
     row_state.measuring_s = measuring_s_;
     row_state.wall_s = began_ == 0.0 ? 0.0 : rank_group_.now() - began_;
-    if (context_.facts != nullptr)
-        row_state.counters = JsonObject().add("before", counters_before_).add("after", counters_after_).json();
-    row_state.cpu_wait = cpu_waited_;
-    row_state.tcp_segments = tcp_segments_;
+    row_state.cpu_wait_s = cpu_waited_s_;
+    row_state.tcp = tcp_segments_;
     row_state.devices = devices_;
-    return row_attributes(row_, schedule_, row_state);
+    return row_state;
+}
+
+Json Runner::attributes(const char* word, const std::string& corrupt) const {
+    return row_attributes(row_, schedule_, state(word, corrupt));
+}
+
+void Runner::begin_row() {
+    const std::vector<std::int64_t> sizes(row_.sizes.begin(), row_.sizes.end());
+    context_.store->begin_row(row_.name, schedule_.grid(), sizes, row_.histogram, attributes("measuring", ""));
+    rank_group_.on_rank_0([&] { write_row_tables(context_.store->row_tables(), schedule_, state("measuring", "")); });
+    if (context_.facts == nullptr) return;
+    counters_.emplace(rank_group_, context_.store->row_tables(), context_.store->shared_files());
+    read_counters();
+}
+
+void Runner::read_counters() {
+    if (counters_) rank_group_.throw_if_any_failed(counters_->add_reading(context_.facts->counters()));
+}
+
+void Runner::end_row(const char* word, const std::string& corrupt) {
+    rank_group_.on_rank_0([&] { write_row_tables(context_.store->row_tables(), schedule_, state(word, corrupt)); });
+    context_.store->end_row(attributes(word, corrupt));
+    context_.report.row(row_.name, word);
 }
 
 RowOutcome Runner::run() {
     RowOutcome outcome;
     if ((outcome.refusal = attempt([&] { medium_.connect(); }))) return outcome;
     if (is_by_size()) medium_.measurement().set_stop([] { return stop_requested != 0; });
-    const std::vector<std::int64_t> sizes(row_.sizes.begin(), row_.sizes.end());
-    if (context_.facts != nullptr) counters_before_ = context_.facts->counters_of_all_hosts();
-    if (context_.store != nullptr)
-        context_.store->begin_row(row_.name, schedule_.grid(), sizes, row_.histogram, attributes("measuring", ""));
+    if (context_.store != nullptr) begin_row();
     context_.retransmissions.begin();
     cpu_wait_.begin();
     measure_rounds();
-    cpu_waited_ = cpu_wait_.collect();
+    cpu_waited_s_ = cpu_wait_.collect();
     medium_.disconnect();
     tcp_segments_ = context_.retransmissions.collect();
     devices_ = collect_devices(rank_group_, medium_.devices());
-    if (context_.facts != nullptr) counters_after_ = context_.facts->counters_of_all_hosts();
+    read_counters();
     outcome.interrupted = interrupted_;
     report_damage();
     const std::string corrupt = collect_damages(rank_group_, medium_.damages());
     outcome.damaged = rank_group_.maximum(medium_.damages().empty() ? 0.0 : 1.0) > 0.0;  // the same on all ranks
-    const char* const state = interrupted_ ? "interrupted" : "complete";
-    if (context_.store != nullptr) {
-        context_.store->end_row(attributes(state, corrupt));
-        context_.report.row(row_.name, state);
-    }
+    if (context_.store != nullptr) end_row(interrupted_ ? "interrupted" : "complete", corrupt);
     if (interrupted_) return outcome;
     if (row_.pattern_info().osu_table) outcome.table = table();
     if (row_.retest > 0) outcome.slowest = slowest_.collect(rank_group_);
@@ -233,7 +247,8 @@ void Runner::report_damage() const {
 
 std::string Runner::table() {
     std::vector<Cell> cells;
-    for (const std::string& text : rank_group_.gather(std::string(table_cells_.begin(), table_cells_.end())))
+    const GatheredTexts texts = rank_group_.gather(std::string(table_cells_.begin(), table_cells_.end()));
+    for (const std::string& text : texts.values())  // of two ranks none has the same cells
         for (Cell& cell : unpack(std::vector<char>(text.begin(), text.end()))) cells.push_back(std::move(cell));
     if (cells.empty()) return "";
     const Pattern& pattern = schedule_.pattern();

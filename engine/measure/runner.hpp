@@ -9,6 +9,7 @@
 #include "host/cpu_wait.hpp"
 #include "measure/medium.hpp"
 #include "measure/retest.hpp"
+#include "measure/row_attributes.hpp"
 #include "measure/run_context.hpp"
 #include "measure/schedule.hpp"
 
@@ -39,7 +40,11 @@ class Runner {
     RowOutcome run();
 
   private:
-    Json attributes(const char* state, const std::string& corrupt) const;
+    RowState state(const char* word, const std::string& corrupt) const;
+    Json attributes(const char* word, const std::string& corrupt) const;
+    void begin_row();
+    void read_counters();
+    void end_row(const char* word, const std::string& corrupt);
     void measure_rounds();
     bool begin_round();
     void flush();
@@ -67,11 +72,10 @@ class Runner {
     std::size_t all_ = 0;
     bool interrupted_ = false;
     std::vector<char> table_cells_;
-    Json counters_before_ = Json::null();
-    Json counters_after_ = Json::null();
+    std::optional<CounterTable> counters_;  // none: NIC counters are not read
     CpuWait cpu_wait_{rank_group_};
-    Json cpu_waited_ = Json::null();
-    Json tcp_segments_ = Json::null();
+    std::vector<float> cpu_waited_s_;
+    std::optional<TcpSegments> tcp_segments_;
     Json devices_ = Json::null();
 };
 

@@ -215,8 +215,12 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
     const std::vector<RoundRoles> rounds = read_rounds(context, rows, options);
     Root root(rank_group, facts, *instrument, command, rows, epoch_s);
     std::unique_ptr<Store> store;
+    std::optional<CounterTable> counters;
     if (!options.output.empty()) {
         store = std::make_unique<Store>(rank_group, options.output, options.resume, options.private_files);
+        root.write_tables(*store);
+        counters.emplace(rank_group, store->run_tables(), store->shared_files());
+        rank_group.throw_if_any_failed(counters->add_reading(facts.counters()));
         root.write(*store, "measuring");
         context.store = store.get();
     }
@@ -225,8 +229,10 @@ Exit measure(RankGroup& rank_group, const Options& options, const std::vector<st
     watchdog = watch(rank_group, options.watchdog_s, longest_round(rows), store.get());
     RunEnd end = run_rows(context, root, rows, rounds, options);
     watchdog.reset();
-    if (store) facts.read_counters_after();
+    std::optional<Error> failure;
+    if (counters) failure = counters->add_reading(facts.counters());
     if (store && (end.status == Exit::done || end.status == Exit::fault)) {
+        rank_group.throw_if_any_failed(failure);
         root.write(*store, "complete");
     } else if (store) {
         end.written = root.write_at_the_end(*store, "interrupted") && end.written;

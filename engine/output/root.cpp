@@ -1,5 +1,8 @@
 #include "output/root.hpp"
 
+#include <unistd.h>
+
+#include <cstdint>
 #include <ctime>
 
 #include "base/version.hpp"
@@ -18,14 +21,13 @@ std::string utc(double epoch_s) {
     return text;
 }
 
-Json mpi_json(const std::vector<double>& init_s) {
+Json mpi_json() {
     const std::optional<MpiLibrary> mpi = mpi_library();
     if (!mpi) return Json::null();
     return JsonObject()
         .add("library", mpi->text)
         .add("standard", mpi->standard)
         .add("thread_level", mpi->thread_level)
-        .add("init_s", Json::list(init_s))
         .json();
 }
 
@@ -47,9 +49,6 @@ Root::Root(RankGroup& rank_group, const Facts& facts, const Instrument& instrume
            const std::vector<std::string>& command, const std::vector<RowOptions>& rows, double epoch_s)
     : rank_group_(rank_group), facts_(facts), instrument_(instrument), command_(command), epoch_s_(epoch_s) {
     for (const RowOptions& row : rows) add_row(row);
-    const std::optional<MpiLibrary> mpi = mpi_library();
-    for (const std::string& text : rank_group.gather(mpi ? std::to_string(mpi->init_s) : ""))
-        if (!text.empty()) init_s_.push_back(std::stod(text));
 }
 
 void Root::add_row(const RowOptions& row) {
@@ -59,6 +58,25 @@ void Root::add_row(const RowOptions& row) {
 
 void Root::write(Store& store, const char* state) {
     rank_group_.on_rank_0([&] { store.write_root(json(state, store.shared_files())); });
+}
+
+void Root::write_tables(Store& store) const {
+    const Tables tables = store.run_tables();
+    std::optional<Error> failure;
+    const auto write = [&](const std::string& name, const std::string& dimension, const auto& values) {
+        if (rank_group_.rank() == 0 && !failure) failure = attempt([&] { tables.write(name, dimension, values); });
+    };
+    if (rank_group_.rank() == 0) failure = attempt([&] { tables.create(); });
+    write("hosts", "host", rank_group_.hosts());
+    write("rank_host", "rank", rank_group_.rank_host());
+    for (const auto& [name, text] : facts_.texts()) write(name, "rank", rank_group_.gather(text));
+    write("rank_numa", "rank", rank_group_.gather_numbers(static_cast<std::int32_t>(facts_.numa())));
+    write("rank_pid", "rank", rank_group_.gather_numbers(static_cast<std::int32_t>(getpid())));
+    if (const std::optional<MpiLibrary> mpi = mpi_library())
+        write("mpi_init_s", "rank", rank_group_.gather_numbers(static_cast<float>(mpi->init_s)));
+    const GatheredTexts nics = rank_group_.gather(facts_.nics_text());
+    write("host_nics", "host", rank_group_.rank() == 0 ? nics.of(rank_group_.first_ranks()) : nics);
+    rank_group_.throw_if_any_failed(failure);
 }
 
 bool Root::write_at_the_end(Store& store, const char* state) {
@@ -76,7 +94,7 @@ Json Root::json(const char* state, bool shared_files) const {
         .add("started_epoch_s", epoch_s_)
         .add("rows", Json::list(names_))
         .add("plan", Json::list(plan_))  // resume needs the rows that have not started
-        .add("mpi", mpi_json(init_s_))
+        .add("mpi", mpi_json())
         .add("instrument", instrument_.json(rank_group_, facts_.oversubscribed()))
         .add("shared_files", shared_files);
     facts_.describe(root);

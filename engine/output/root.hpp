@@ -30,6 +30,8 @@ class Root {
     // Collective. `state`: measuring, complete or interrupted.
     void add_row(const RowOptions& row);  // a row that is not in the plan, such as a retest
     void write(Store& store, const char* state);
+    // Collective: the arrays of ranks and hosts, once. Each is gathered, written and released before the next.
+    void write_tables(Store& store) const;
     // As write(), when the run ends because of another error: a failure to write is not reported, but returned by rank
     // 0.
     bool write_at_the_end(Store& store, const char* state);
@@ -43,7 +45,6 @@ class Root {
     std::vector<std::string> command_;
     std::vector<std::string> names_;
     std::vector<std::string> plan_;
-    std::vector<double> init_s_;  // of every rank: duration of MPI_Init; empty without MPI
     double epoch_s_;
 };
 

@@ -23,13 +23,15 @@ std::string bytes_of(T value) {
     return std::string(reinterpret_cast<const char*>(&value), sizeof value);
 }
 
-// Does the folder contain nothing but `rounds` and `launches`, which the front end creates before the launch?
+// Does the folder contain nothing but `rounds` and `launches`, which the front end creates before the launch, and
+// tables of a launch that ended before it had a root?
 bool holds_only_plans(const fs::path& directory) {
     std::error_code reason;
     const fs::directory_iterator entries(directory, reason);
     if (reason) return false;
     const auto count = std::count_if(begin(entries), end(entries), [](const fs::directory_entry&) { return true; });
-    const auto planned = fs::is_directory(directory / rounds_folder) + fs::is_directory(directory / launches_folder);
+    const auto planned = fs::is_directory(directory / rounds_folder) + fs::is_directory(directory / launches_folder) +
+                         fs::is_directory(directory / tables_folder);
     return count > 0 && count == planned;
 }
 
@@ -40,9 +42,9 @@ bool holds_only_plans(const fs::path& directory) {
 
 RowArrays::RowArrays(const fs::path& folder, const Grid& grid, std::vector<std::int64_t> sizes, bool histogram)
     : folder_(folder), grid_(grid), sizes_(std::move(sizes)) {
-    const ZarrArray::Dimensions by_size = {{"size", static_cast<std::int64_t>(sizes_.size())}};
+    const Dimensions by_size = {{"size", static_cast<std::int64_t>(sizes_.size())}};
     const auto array = [&](const char* name, const char* type, const char* fill, const std::string& bytes,
-                           const ZarrArray::Dimensions& trailing) {
+                           const Dimensions& trailing) {
         return std::make_unique<ZarrArray>(folder_ / name, grid_, type, fill, bytes, trailing);
     };
     const std::string nan32 = bytes_of(std::numeric_limits<float>::quiet_NaN());
@@ -65,14 +67,14 @@ RowArrays::RowArrays(const fs::path& folder, const Grid& grid, std::vector<std::
 }
 
 void RowArrays::write_metadata() const {
-    write_coordinate(folder_, "size", sizes_);
+    write_array(folder_ / "size", {{"size", static_cast<std::int64_t>(sizes_.size())}}, sizes_);
     for (const auto& [member, array] : times_) array->write_metadata();
     for (const ZarrArray* array : {count_.get(), started_.get(), round_.get(), partner_.get(), histogram_.get()})
         if (array != nullptr) array->write_metadata();
     if (!histogram_) return;
     std::vector<double> edges;
     for (int bucket = 0; bucket < Histogram::buckets; ++bucket) edges.push_back(Histogram::lower_edge(bucket));
-    write_coordinate(folder_, "bucket", edges);
+    write_array(folder_ / "bucket", {{"bucket", Histogram::buckets}}, edges);
 }
 
 void RowArrays::write(const Cell& cell) {
@@ -132,7 +134,7 @@ void Store::create(bool resume) {
     if (resume) {
         if (!is_run) throw usage_error(directory_.string() + " is not a run directory: there is nothing to resume");
         refuse_other_places();
-        archive_root_ = true;
+        archive_launch();
         return;
     }
     if (holds_only_plans(directory_)) return;
@@ -143,19 +145,33 @@ void Store::create(bool resume) {
                           ": choose an -o in an existing folder that you may write to");
 }
 
-// A run belongs to the hosts of its ranks. The engine does not parse JSON: it searches the text for what it would
-// write, apart from white space.
+// A run belongs to the hosts of its ranks: their arrays are what this launch would write.
 void Store::refuse_other_places() const {
-    std::string known = read_file(directory_ / "zarr.json");
-    known.erase(std::remove_if(known.begin(), known.end(), [](char c) { return c == ' ' || c == '\n'; }), known.end());
-    const JsonObject places = JsonObject()
-                                  .add("hosts", Json::list(rank_group_.hosts()))
-                                  .add("rank_host", Json::list(rank_group_.rank_host()));
-    const std::string text = places.json().text();
-    if (known.find(text.substr(1, text.size() - 2)) == std::string::npos)
+    const std::vector<int>& places = rank_group_.rank_host();
+    const bool same = read_table("hosts") == encoded_texts(rank_group_.hosts()) &&
+                      read_table("rank_host") ==
+                          std::string(reinterpret_cast<const char*>(places.data()), places.size() * sizeof(int));
+    if (!same)
         throw usage_error(directory_.string() +
                           " was started with other ranks or on other hosts: resume it on the same hosts, in the "
                           "same order");
+}
+
+std::string Store::read_table(const char* name) const {
+    const fs::path file = directory_ / tables_folder / name / "c.0";
+    return fs::exists(file) ? read_file(file) : "";
+}
+
+// A resume replaces the metadata and the tables of the launch before it: they are kept as launch-N.
+void Store::archive_launch() const {
+    int number = 1;
+    while (fs::exists(directory_ / ("launch-" + std::to_string(number)))) ++number;
+    const fs::path archive = directory_ / ("launch-" + std::to_string(number));
+    make_folder(archive);
+    std::error_code reason;
+    fs::copy_file(directory_ / "zarr.json", archive / "zarr.json", reason);
+    if (!reason) fs::copy(directory_ / tables_folder, archive / tables_folder, fs::copy_options::recursive, reason);
+    if (reason) throw incomplete_error("cannot write " + archive.string() + ": " + reason.message());
 }
 
 // Before a resume writes files of which the front end kept checksums: those of a row, or of the root's metadata.
@@ -187,6 +203,8 @@ void Store::begin_row(const std::string& name, const Grid& grid, const std::vect
     arrays_ = std::make_unique<RowArrays>(row_folder_, grid, sizes, histogram);
     rank_group_.on_rank_0([&] {
         remove_checksums(name);
+        std::error_code reason;
+        fs::remove_all(row_folder_ / tables_folder, reason);  // of an earlier launch
         make_folder(row_folder_);
         arrays_->write_metadata();
         replace_file(row_folder_ / "zarr.json", group_metadata(attributes));
@@ -247,17 +265,14 @@ void Store::write_row(const Json& attributes) {
     rank_group_.on_rank_0([&] { replace_file(row_folder_ / "zarr.json", group_metadata(attributes)); });
 }
 
+Tables Store::run_tables() {
+    if (rank_group_.rank() == 0) remove_checksums("zarr.json");
+    return Tables(directory_ / tables_folder);
+}
+
+Tables Store::row_tables() const { return Tables(row_folder_ / tables_folder); }
+
 void Store::write_root(const Json& attributes) {
-    if (archive_root_) {
-        int number = 1;
-        while (fs::exists(directory_ / ("launch-" + std::to_string(number)))) ++number;
-        const fs::path archive = directory_ / ("launch-" + std::to_string(number));
-        make_folder(archive);
-        std::error_code reason;
-        fs::copy_file(directory_ / "zarr.json", archive / "zarr.json", reason);
-        if (reason) throw incomplete_error("cannot write " + archive.string() + ": " + reason.message());
-        archive_root_ = false;
-    }
     remove_checksums("zarr.json");
     replace_file(directory_ / "zarr.json", group_metadata(attributes));
 }

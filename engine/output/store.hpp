@@ -9,6 +9,7 @@
 
 #include "base/json.hpp"
 #include "output/cell.hpp"
+#include "output/tables.hpp"
 #include "output/zarr.hpp"
 #include "ranks/rank_group.hpp"
 
@@ -37,8 +38,8 @@ class RowArrays {
 // owner.
 class Store {
   public:
-    // Collective. Creates the directory (with `resume`: opens it) and tests whether all ranks see it. A directory that
-    // contains only rounds files is accepted.
+    // Collective. Creates the directory (with `resume`: opens it, and keeps the metadata of the launch before as
+    // launch-N) and tests whether all ranks see it. A directory that contains only rounds files is accepted.
     Store(RankGroup& rank_group, const std::string& directory, bool resume, bool private_files);
 
     bool shared_files() const { return shared_; }
@@ -56,12 +57,18 @@ class Store {
     // Collective. Replaces the row's attributes; on rank 0.
     void write_row(const Json& attributes);
 
-    // Rank 0: replaces the root's metadata. With resume, the metadata of the previous launch is kept as launch-N.
+    // Arrays of the ranks and hosts of the run, and of the present row.
+    Tables run_tables();
+    Tables row_tables() const;
+
+    // Rank 0: replaces the root's metadata.
     void write_root(const Json& attributes);
 
   private:
     void create(bool resume);
     void refuse_other_places() const;
+    std::string read_table(const char* name) const;
+    void archive_launch() const;
     void remove_checksums(const std::string& name) const;
     bool seen_by_all();
     int owner_of(int row) const;
@@ -71,7 +78,6 @@ class Store {
     RankGroup& rank_group_;
     std::filesystem::path directory_;
     bool shared_ = true;
-    bool archive_root_ = false;
     std::filesystem::path row_folder_;
     Grid grid_;
     std::unique_ptr<RowArrays> arrays_;

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/files.hpp"
@@ -25,10 +26,12 @@ struct Grid {
     std::int64_t rows_per_chunk() const { return (rows * planes + 999) / 1000; }
 };
 
+// Names and lengths of dimensions, e.g. {{"size", 3}}.
+using Dimensions = std::vector<std::pair<std::string, std::int64_t>>;
+
 class ZarrArray {
   public:
-    // `trailing`: names and lengths of the dimensions behind the grid's, e.g. {{"size", 3}}.
-    using Dimensions = std::vector<std::pair<std::string, std::int64_t>>;
+    // `trailing`: the dimensions behind the grid's.
     ZarrArray(std::filesystem::path folder, const Grid& grid, std::string type, std::string fill_json,
               std::string fill_bytes, Dimensions trailing);
 
@@ -55,10 +58,17 @@ class ZarrArray {
     std::unique_ptr<CellFile> open_;
 };
 
-// A one-dimensional coordinate, written at once.
-void write_coordinate(const std::filesystem::path& folder, const std::string& name,
-                      const std::vector<std::int64_t>& values);
-void write_coordinate(const std::filesystem::path& folder, const std::string& name, const std::vector<double>& values);
+void write_array_metadata(const std::filesystem::path& folder, const Dimensions& dimensions,
+                          std::vector<std::int64_t> chunk, const std::string& type, const std::string& fill_json);
+
+// An array in one chunk, written at once, its metadata last. Numbers: int32, int64, float or double.
+template <typename Number>
+void write_array(const std::filesystem::path& folder, const Dimensions& dimensions, const std::vector<Number>& values);
+void write_array(const std::filesystem::path& folder, const std::string& dimension,
+                 const std::vector<std::string>& texts);
+
+// The chunk of an array of texts: their number, then each after its length.
+std::string encoded_texts(const std::vector<std::string>& texts);
 
 // A group's zarr.json with these attributes.
 std::string group_metadata(const Json& attributes);

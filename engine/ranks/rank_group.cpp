@@ -6,7 +6,6 @@
 #include <cstdio>
 #include <cstring>
 #include <limits>
-#include <unordered_map>
 
 namespace fablint {
 
@@ -28,25 +27,18 @@ RankGroup::RankGroup(const Clock& clock, std::unique_ptr<ControlChannel> control
 }
 
 void RankGroup::find_hosts() {
-    const std::vector<std::string> names = gather(control_->host_name());
-    rank_host_.resize(static_cast<std::size_t>(size_));
+    const GatheredTexts names = gather(control_->host_name());
     std::string list;
-    if (rank_ == 0) {
-        std::unordered_map<std::string, int> index;
-        for (std::size_t rank = 0; rank < names.size(); ++rank) {
-            const auto [at, fresh] = index.emplace(names[rank], static_cast<int>(index.size()));
-            if (fresh) list += names[rank] + '\n';
-            rank_host_[rank] = at->second;
-        }
-    }
+    for (const std::string& name : names.values()) list += name + '\n';
     list = broadcast(list);
     for (std::size_t begin = 0; begin < list.size();) {
         const std::size_t end = list.find('\n', begin);
         hosts_.push_back(list.substr(begin, end - begin));
         begin = end + 1;
     }
-    const std::string indices =
-        broadcast(std::string(reinterpret_cast<const char*>(rank_host_.data()), rank_host_.size() * sizeof(int)));
+    const std::string indices = broadcast(
+        std::string(reinterpret_cast<const char*>(names.codes().data()), names.size() * sizeof(std::int32_t)));
+    rank_host_.resize(static_cast<std::size_t>(size_));
     std::memcpy(rank_host_.data(), indices.data(), indices.size());
     const auto first = std::find(rank_host_.begin(), rank_host_.end(), host_index(rank_));
     first_rank_on_my_host_ = static_cast<int>(first - rank_host_.begin());
@@ -243,27 +235,39 @@ ControlChannel::Idle RankGroup::waiting_for_requests() const {
     };
 }
 
-// Along the same tree as broadcast(): a rank sends the texts of its whole branch, in order, each after its length.
-std::vector<std::string> RankGroup::gather(const std::string& text) {
+bool RankGroup::gather_branches(const std::function<std::string()>& packed,
+                                const std::function<void(const std::string&)>& add_packed) {
     barrier();  // the watchdog names a stalled rank here
-    const std::uint64_t length = text.size();
-    std::string branch(reinterpret_cast<const char*>(&length), sizeof length);
-    branch += text;
     for (int bit = 1; bit < size_; bit *= 2) {
         if ((rank_ & bit) != 0) {
-            send_text(rank_ - bit, tree_tag, branch);
-            return {};
+            send_text(rank_ - bit, tree_tag, packed());
+            return false;
         }
-        if (rank_ + bit < size_) branch += receive_text(rank_ + bit, tree_tag);
+        if (rank_ + bit < size_) add_packed(receive_text(rank_ + bit, tree_tag));
     }
-    std::vector<std::string> texts;
-    for (std::size_t at = 0; at < branch.size();) {
-        std::uint64_t part = 0;
-        std::memcpy(&part, branch.data() + at, sizeof part);
-        texts.push_back(branch.substr(at + sizeof part, part));
-        at += sizeof part + part;
-    }
-    return texts;
+    return true;
+}
+
+// This rank and those that send to it in gather_branches().
+std::size_t RankGroup::branch_size() const {
+    const int ranks = size_ - rank_;
+    return static_cast<std::size_t>(rank_ == 0 ? ranks : std::min(ranks, rank_ & -rank_));
+}
+
+GatheredTexts RankGroup::gather(const std::string& text) {
+    GatheredTexts texts;
+    texts.add(text);
+    const bool arrived =
+        gather_branches([&] { return texts.packed(); }, [&](const std::string& branch) { texts.add_packed(branch); });
+    return arrived ? texts : GatheredTexts();
+}
+
+std::vector<int> RankGroup::first_ranks() const {
+    std::vector<int> ranks;
+    ranks.reserve(hosts_.size());
+    for (int rank = 0; rank < size_; ++rank)
+        if (host_index(rank) == static_cast<int>(ranks.size())) ranks.push_back(rank);
+    return ranks;
 }
 
 void RankGroup::send_control(int rank, const void* data, std::size_t bytes) {

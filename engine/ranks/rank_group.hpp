@@ -1,6 +1,7 @@
 // All ranks of the run: their hosts, a common clock, barriers and control messages.
 #pragma once
 
+#include <cstring>
 #include <functional>
 #include <limits>
 #include <memory>
@@ -13,6 +14,7 @@
 #include "base/clock.hpp"
 #include "base/errors.hpp"
 #include "ranks/control_channel.hpp"
+#include "ranks/gathered_texts.hpp"
 #include "ranks/heartbeat.hpp"
 
 namespace fablint {
@@ -40,6 +42,8 @@ class RankGroup {
     const std::vector<int>& rank_host() const { return rank_host_; }  // index into hosts()
     const std::string& host_of(int rank) const { return hosts_[static_cast<std::size_t>(host_index(rank))]; }
     int first_rank_on_my_host() const { return first_rank_on_my_host_; }
+    bool speaks_for_host() const { return first_rank_on_my_host_ == rank_; }
+    std::vector<int> first_ranks() const;  // of each host
     Heartbeat& heartbeat() { return heartbeat_; }
 
     // The common clock: rank 0's, in seconds. Offsets are estimated once, from the shortest of several round trips to
@@ -74,7 +78,23 @@ class RankGroup {
     std::string broadcast(std::string text);  // rank 0's text, on all ranks
     // The text that `next` returns on rank 0, on all ranks, however long that takes: the other ranks sleep meanwhile.
     std::string wait_for_text(const std::function<std::string()>& next);
-    std::vector<std::string> gather(const std::string& text);  // all ranks' texts, on rank 0; empty elsewhere
+    GatheredTexts gather(const std::string& text);  // all ranks' texts, on rank 0; empty elsewhere
+    // All ranks' numbers, on rank 0; empty elsewhere.
+    template <typename Number>
+    std::vector<Number> gather_numbers(Number own) {
+        std::vector<Number> numbers = {own};
+        numbers.reserve(branch_size());
+        const auto packed = [&] {
+            return std::string(reinterpret_cast<const char*>(numbers.data()), numbers.size() * sizeof(Number));
+        };
+        const bool arrived = gather_branches(packed, [&](const std::string& branch) {
+            const std::size_t before = numbers.size();
+            numbers.resize(before + branch.size() / sizeof(Number));
+            std::memcpy(numbers.data() + before, branch.data(), branch.size());
+        });
+        if (!arrived) numbers.clear();
+        return numbers;
+    }
     // Of rank 0's text, which has `bytes` bytes for each rank, those of this rank.
     std::string scatter(std::string text, std::size_t bytes);
 
@@ -89,6 +109,10 @@ class RankGroup {
     double minimum(double value);
 
   private:
+    // Collective, along the tree of broadcast(): a rank sends what its whole branch has. True on rank 0.
+    bool gather_branches(const std::function<std::string()>& packed,
+                         const std::function<void(const std::string&)>& add_packed);
+    std::size_t branch_size() const;
     void find_hosts();
     void synchronise_clocks();
     void measure_offset(int child);

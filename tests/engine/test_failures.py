@@ -114,10 +114,12 @@ def test_an_output_that_exists_or_cannot_be_made_is_refused(mpi: Mpi, tmp_path: 
 
 @pytest.fixture
 def small_disk(tmp_path: Path) -> object:
-    """A tmpfs of 64 KiB."""
+    """A tmpfs of 256 KiB."""
     folder = tmp_path / "disk"
     folder.mkdir()
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(folder)], capture_output=True).returncode:
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=256k", "tmpfs", str(folder)], capture_output=True
+    ).returncode:
         pytest.skip("mounting a small tmpfs needs root")
     yield folder
     subprocess.run(["umount", "-l", str(folder)], check=True)

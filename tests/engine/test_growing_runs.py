@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import pytest
 from real_mpi import Mpi, one_line
 
 from fablint.store import missing_rounds, read_run, set_state
+from fablint.store.facts.table_arrays import write_texts
 from pinned import pinned_by
 
 PINNED = pinned_by("engine.toml", __file__)
@@ -64,9 +64,7 @@ def test_the_front_end_may_have_written_the_metadata(mpi: Mpi, path: Path) -> No
 @pytest.mark.parametrize("ranks", [4, 5])
 def test_a_run_belongs_to_its_ranks_and_their_hosts(mpi: Mpi, path: Path, ranks: int) -> None:
     if ranks == 4:
-        root = json.loads((path / "zarr.json").read_text())
-        root["attributes"]["hosts"] = ["elsewhere"]
-        (path / "zarr.json").write_text(json.dumps(root))
+        write_texts(path / "tables/hosts", "host", ["elsewhere"])
     before = (path / "zarr.json").read_bytes()
     ended = mpi.run(ranks, "--plan", "-", "--resume", "-o", path, text=f"{FIRST} --only-rounds none\n{NEXT}")
     assert ended.status == 2

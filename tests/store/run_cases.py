@@ -127,11 +127,37 @@ DIMENSIONS = {
 
 def write_like_the_engine(path: Path, run: Run, rows_per_chunk: int = 2) -> None:
     """The layout of docs/reference/run-format.md by plain file writes, independent of `fablint.store`."""
-    _write_json(path, {"zarr_format": 3, "node_type": "group", "attributes": attributes_of(run)})
+    attributes = attributes_of(run)
+    _write_tables(path / "tables", attributes.pop("hosts"), attributes.pop("rank_host"))
+    _write_json(path, {"zarr_format": 3, "node_type": "group", "attributes": attributes})
     for row in run.rows:
         _write_json(path / row.name, {"zarr_format": 3, "node_type": "group", "attributes": attributes_of(row)})
         for name, values in row.arrays.items():
             _write_array(path / row.name / name, name, values, row.layout, rows_per_chunk)
+
+
+def _write_tables(folder: Path, hosts: list[str], rank_host: list[int]) -> None:
+    texts = b"".join(len(host).to_bytes(4, "little") + host.encode() for host in hosts)
+    _write_json(folder, {"zarr_format": 3, "node_type": "group", "attributes": {}})
+    for name, dtype, values, octets in (
+        ("hosts", "string", hosts, len(hosts).to_bytes(4, "little") + texts),
+        ("rank_host", "int32", rank_host, np.array(rank_host, "<i4").tobytes()),
+    ):
+        bytes_codec = {"name": "bytes", "configuration": {"endian": "little"}}
+        node = {
+            "zarr_format": 3,
+            "node_type": "array",
+            "shape": [len(values)],
+            "data_type": dtype,
+            "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [len(values)]}},
+            "chunk_key_encoding": {"name": "default", "configuration": {"separator": "."}},
+            "fill_value": "" if dtype == "string" else -1,
+            "codecs": [{"name": "vlen-utf8"} if dtype == "string" else bytes_codec],
+            "dimension_names": ["host" if dtype == "string" else "rank"],
+            "attributes": {},
+        }
+        _write_json(folder / name, node)
+        (folder / name / "c.0").write_bytes(octets)
 
 
 def _write_array(folder: Path, name: str, values: np.ndarray, layout: str, rows_per_chunk: int) -> None:

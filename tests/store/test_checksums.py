@@ -63,7 +63,7 @@ def test_every_flipped_bit_is_noticed(run):
             again = read_run(run)
             values = contents(again)
         except BrokenRunError as error:
-            assert file == run / "zarr.json", error
+            assert file == run / "zarr.json" or run / "tables" in file.parents, error
             assert str(file) in str(error)
         else:
             assert any(str(file) in note for note in again.notes), (file, again.notes)
@@ -169,7 +169,7 @@ def test_repacked_arrays_are_verified_too(run):
 def test_a_new_state_has_new_checksums(run):
     set_state(run, "interrupted")
     assert read_run(run).state == "interrupted"
-    edit_json(run / "zarr.json", hosts=["nid000", "nid001", "nid003"])
+    flip(run / "tables/hosts/c.0", 40)
     with pytest.raises(BrokenRunError, match="its checksum is not that"):
         read_run(run)
 

@@ -52,7 +52,7 @@ def test_a_run_killed_while_a_row_was_laid_out(engine_run, gone):
 
 def test_a_run_killed_before_its_first_chunk(engine_run):
     for chunk in engine_run.glob("*/*/c.*"):
-        if chunk.parent.name != "size":
+        if chunk.parent.name != "size" and chunk.parent.parent.name != "tables":
             chunk.unlink()
     run = read_run(engine_run)
     for row in run.rows:
@@ -211,7 +211,6 @@ def test_a_newer_format_is_refused_by_number(engine_run):
         ("zarr.json", {"format": "1"}, "no format number"),
         ("zarr.json", {"ranks": "6"}, "attribute ranks is missing or not of type int"),
         ("zarr.json", {"ranks": 7}, "attribute rank_host does not give one of the hosts to each of the ranks"),
-        ("zarr.json", {"rank_host": [0, 0, 1, 1, 2, 3]}, "attribute rank_host does not give"),
         ("zarr.json", {"state": "fine"}, "state 'fine' is unknown"),
         ("latency/zarr.json", {"layout": "cube"}, "layout 'cube' is unknown"),
         ("latency/zarr.json", {"kernel": None}, "attribute kernel is missing"),

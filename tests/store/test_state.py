@@ -25,7 +25,7 @@ def test_the_state_changes_and_nothing_else(engine_run):
         if path.parent in (engine_run, engine_run / "pairs"):
             node["attributes"]["state"] = "interrupted"
         assert json.loads(path.read_text()) == node
-    assert {path.name for path in engine_run.iterdir()} == {"zarr.json", "latency", "pairs", "checksums"}
+    assert {path.name for path in engine_run.iterdir()} == {"zarr.json", "latency", "pairs", "checksums", "tables"}
     assert [row.facts.state for row in read_run(engine_run).rows] == ["complete", "interrupted"]
 
 

@@ -7,7 +7,7 @@ dies ends the launch, and what was measured before stays.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,8 @@ from fablint.simulate import SimulatedRow
 from fablint.simulate.simulated_rows import row_facts
 from fablint.store import read_run, set_state
 from fablint.store.checksums import ROOT, remove_checksums
-from fablint.store.metadata import read_run_facts, write_facts
+from fablint.store.facts.stored_facts import read_run_facts, write_run_facts
+from fablint.store.metadata import change_attributes
 from fablint.store.writing import write_row
 from fablint.system import System
 from fablint.workflows import measurement
@@ -191,7 +192,7 @@ class FakeCluster:
             "instrument": {"oversubscribed": False},
             **self.attributes,
         }
-        write_facts(output, run_facts(attributes))
+        write_run_facts(output, run_facts(attributes))
 
     def _grow(self, output: Path, plan: Plan, rows: Sequence[RowSpec], hosts: Sequence[str]) -> None:
         facts = read_run_facts(output)
@@ -204,7 +205,7 @@ class FakeCluster:
         begun = [one.name for one in read_run(output).rows]
         assert names[: len(begun)] == begun  # the rows given are all that it has afterwards
         remove_checksums(output, ROOT)
-        write_facts(output, replace(facts, rows=names, plan=lines, state="measuring"))
+        change_attributes(output, rows=names, plan=lines, state="measuring")
 
     def _measure_row(
         self,
@@ -254,7 +255,7 @@ class FakeCluster:
             state="complete" if lost is None else "interrupted",
         )
         remove_checksums(output, name)
-        write_row(output / name, measured, len(hosts))
+        write_row(output / name, measured, root)
         return lost
 
     def _seconds(self, row: RowSpec, one: str, other: str) -> np.ndarray:

@@ -238,12 +238,12 @@ def run(tmp_path: Path, launches: list[dict[str, Any]]) -> Path:
 
 def lacking_a_row(path: Path) -> Path:
     from fablint.store.checksums import ROOT, remove_checksums
-    from fablint.store.metadata import write_facts
+    from fablint.store.metadata import change_attributes
 
     run = read_run(path)
     plan = [*(row.facts.options for row in run.rows), "latency --name more --pattern all-pairs"]
     remove_checksums(path, ROOT)
-    write_facts(path, replace(run.facts, rows=[*run.facts.rows, "more"], plan=plan))
+    change_attributes(path, rows=[*run.facts.rows, "more"], plan=plan)
     set_state(path, "interrupted")
     return path
 

@@ -53,6 +53,24 @@ TEST_CASE("texts are gathered and broadcast, of any length") {
     for (std::size_t rank = 0; rank < all.size(); ++rank) CHECK(all[rank].size() == rank);
 }
 
+TEST_CASE("equal texts are gathered once") {
+    RankGroup rank_group(wall_clock(), make_mpi_control());
+    const auto texts = rank_group.gather(rank_group.rank() % 2 == 0 ? "even" : std::string(100, 'o'));
+    if (rank_group.rank() != 0) CHECK(texts.empty());
+    for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+        CHECK(texts[rank] == (rank % 2 == 0 ? "even" : std::string(100, 'o')));
+        CHECK(texts.codes()[rank] == static_cast<std::int32_t>(rank % 2));
+    }
+    if (!texts.empty()) CHECK(texts.values().size() == std::min<std::size_t>(2, texts.size()));
+}
+
+TEST_CASE("numbers are gathered in the order of the ranks") {
+    RankGroup rank_group(wall_clock(), make_mpi_control());
+    const std::vector<float> numbers = rank_group.gather_numbers(0.5F * static_cast<float>(rank_group.rank()));
+    CHECK(numbers.size() == (rank_group.rank() == 0 ? static_cast<std::size_t>(rank_group.size()) : 0));
+    for (std::size_t rank = 0; rank < numbers.size(); ++rank) CHECK(numbers[rank] == 0.5F * static_cast<float>(rank));
+}
+
 TEST_CASE("each rank gets its own bytes of a text") {
     RankGroup rank_group(wall_clock(), make_mpi_control());
     for (const std::size_t bytes : {0, 1, 3, 100'000}) {

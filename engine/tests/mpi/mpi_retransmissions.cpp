@@ -14,7 +14,7 @@ TEST_CASE("ranks of one host have no traffic between hosts, and the collection e
     for (int row = 0; row < 2; ++row) {
         retransmissions.begin();
         rank_group.barrier();
-        const std::string text = retransmissions.collect().text();
-        if (rank_group.hosts().size() == 1) CHECK(text == "null");
+        const bool has_traffic = retransmissions.collect().has_value();
+        if (rank_group.hosts().size() == 1) CHECK(!has_traffic);
     }
 }

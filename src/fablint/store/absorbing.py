@@ -18,8 +18,9 @@ import numpy as np
 from fablint.errors import UsageError
 from fablint.model import Row, Run
 from fablint.store.checksums import ROOT, remove_checksums, write_checksums
+from fablint.store.facts.stored_facts import write_row_facts
 from fablint.store.layout import ARRAYS
-from fablint.store.metadata import write_facts
+from fablint.store.metadata import change_attributes
 from fablint.store.reading import read_run
 from fablint.store.tcp_segments import added_segments
 from fablint.store.writing import write_array, write_row
@@ -59,19 +60,19 @@ def absorb(path: Path, part: Path, planned: Mapping[str, tuple[str, Sequence[int
         moved = _renumbered(row, places, run.ranks, shift_s)
         remove_checksums(path, row.name)
         if row.name in rows:
-            _merge(path / row.name, rows[row.name], moved)
+            _merge(path / row.name, rows[row.name], moved, run.hosts)
             continue
         line = lines.get(row.name, row.facts.options)
         if planned and row.name in planned:
             line, cells = planned[row.name]
             schedule = replace(moved.facts.schedule, cells_per_round=list(cells))
             moved = replace(moved, facts=replace(moved.facts, schedule=schedule))
-        write_row(path / row.name, moved, run.ranks)
+        write_row(path / row.name, moved, run.facts)
         if row.name not in names:
             names.append(row.name)
             plan += [line] if plan else []
     remove_checksums(path, ROOT)
-    write_facts(path, replace(run.facts, rows=names, plan=plan))
+    change_attributes(path, rows=names, plan=plan)
     write_checksums(path, [row.name for row in more.rows])
     shutil.rmtree(part)
 
@@ -115,7 +116,7 @@ def _renumbered(row: Row, places: np.ndarray, ranks: int, shift_s: float) -> Row
     return Row(row.name, replace(row.facts, result=replace(row.facts.result, cpu_wait_s=waits)), arrays)
 
 
-def _merge(folder: Path, row: Row, more: Row) -> None:
+def _merge(folder: Path, row: Row, more: Row, hosts: Sequence[str]) -> None:
     """Write the cells of `more` that `row` lacks into its files; `count` comes last: a cell without a count is
     missing.
     """
@@ -136,7 +137,7 @@ def _merge(folder: Path, row: Row, more: Row) -> None:
         cpu_wait_s=_added_waits([each.cpu_wait_s for each in (first, second) if each.cpu_wait_s]) or first.cpu_wait_s,
         tcp=added_segments(counted) if counted else None,
     )
-    write_facts(folder, replace(row.facts, state=_state(row, more), result=result))
+    write_row_facts(folder, replace(row.facts, state=_state(row, more), result=result), hosts)
 
 
 def _added_waits(waits: Sequence[Sequence[float | None]]) -> list[float | None]:

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from fablint.errors import BrokenRunError
-from fablint.store.layout import COORDINATES
+from fablint.store.layout import COORDINATES, TABLES
 from fablint.system.written_files import replace_text
 
 FOLDER = "checksums"
@@ -36,7 +36,7 @@ def write_checksums(path: Path, rows: Iterable[str]) -> None:
     Raises OSError if a file cannot be read or written.
     """
     (path / FOLDER).mkdir(exist_ok=True)
-    _write(path, ROOT, [path / ROOT])
+    _write(path, ROOT, [path / ROOT, *_files(path / TABLES)])
     for name in rows:
         if not _file_of(path, name).exists():
             _write(path, name, _files(path / name))
@@ -71,10 +71,10 @@ def read_checksums(path: Path, name: str) -> dict[str, str]:
 
 def refuse_damaged_root(path: Path) -> None:
     """Raise BrokenRunError if the metadata of a run is not what was written, ValueError if that cannot be verified."""
-    expected = read_checksums(path, ROOT).get(ROOT)
-    if expected not in (None, checksum((path / ROOT).read_bytes())):
-        remedy = f"restore it, or measure again; if it was edited on purpose, remove {_file_of(path, ROOT)}"
-        raise BrokenRunError(f"{path / ROOT}: {DIFFERS}", remedy)
+    for key, expected in read_checksums(path, ROOT).items():
+        if digest_of(path / key) != expected:
+            remedy = f"restore it, or measure again; if it was edited on purpose, remove {_file_of(path, ROOT)}"
+            raise BrokenRunError(f"{path / key}: {DIFFERS}", remedy)
 
 
 def discard_damaged(path: Path) -> None:
@@ -103,7 +103,7 @@ def describes_row(key: str) -> bool:
     measurement.
     """
     parts = key.split("/")
-    return parts[-1] == ROOT or parts[1] in COORDINATES
+    return parts[-1] == ROOT or parts[1] in (TABLES, *COORDINATES)
 
 
 def digest_of(file: Path) -> str:
@@ -123,9 +123,10 @@ def _count_of(chunk: Path) -> Path:
 
 
 def _belongs_to(key: str, name: str) -> bool:
-    """Tell whether a path is the metadata of the run or a file of the row: what a crafted file names is not removed."""
+    """Tell whether a path is metadata of the run or a file of the row: what a crafted file names is not removed."""
     parts = key.split("/")
-    return key == ROOT if name == ROOT else len(parts) > 1 and parts[0] == name and ".." not in parts
+    folder = TABLES if name == ROOT else name
+    return (name == key == ROOT) or (len(parts) > 1 and parts[0] == folder and ".." not in parts)
 
 
 def _file_of(path: Path, name: str) -> Path:

@@ -15,6 +15,7 @@ from fablint.model.facts.row_attributes import RowFacts, ScheduleFacts
 from fablint.model.registry import moves_nothing
 
 FORMAT = 1
+TABLES = "tables"  # group of a run or a row with the arrays of what each rank or host has
 STATES = ("measuring", "complete", "interrupted")
 STATISTICS = ("min", "median", "mean", "p99", "max")
 EXPORTED = (  # columns of each exported table, before those of the statistics

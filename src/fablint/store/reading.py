@@ -7,10 +7,12 @@ from pathlib import Path
 
 from fablint.errors import BrokenRunError
 from fablint.model import Row, Run
+from fablint.model.facts.run_attributes import RunFacts
 from fablint.store.checksums import DIFFERS, describes_row, digest_of, read_checksums, refuse_damaged_root
 from fablint.store.chunks import ChunkedArray, ChunkFiles, StoredArray, find_truncated
+from fablint.store.facts.stored_facts import read_row_facts, read_run_facts
 from fablint.store.layout import ARRAYS, check_shapes, required, valid_range
-from fablint.store.metadata import DAMAGED, read_node, read_row_facts, read_run_facts
+from fablint.store.metadata import DAMAGED, read_node
 from fablint.store.plain_arrays import open_plain
 
 
@@ -29,13 +31,13 @@ def read_run(path: Path) -> Run:
         Metadata is damaged or of a newer format; the message names the file.
     """
     path = Path(path)
-    facts = read_run_facts(path)
     files = ChunkFiles(path)
     try:
         refuse_damaged_root(path)
     except ValueError as error:
         files.note(str(error))
-    rows = (_read_row(files, name, facts.ranks) for name in facts.rows if _is_intact(files, name))
+    facts = read_run_facts(path)
+    rows = (_read_row(files, name, facts) for name in facts.rows if _is_intact(files, name))
     return Run(path, facts, tuple(row for row in rows if row is not None), files.notes, files.broken)
 
 
@@ -58,13 +60,13 @@ def _is_intact(files: ChunkFiles, name: str) -> bool:
     return True
 
 
-def _read_row(files: ChunkFiles, name: str, ranks: int) -> Row | None:
+def _read_row(files: ChunkFiles, name: str, run: RunFacts) -> Row | None:
     """Read a row; None if its writer was killed before the arrays existed."""
     folder = files.root / name
     if not (folder / "zarr.json").is_file():
         files.note(f"{folder}: the row was not started")
         return None
-    facts = read_row_facts(folder)
+    facts = read_row_facts(folder, run.hosts)
     layout = facts.schedule.layout
     present = [array for array in ARRAYS if (folder / array / "zarr.json").is_file()]
     missing = [array for array in required(layout) if array not in present]
@@ -76,8 +78,8 @@ def _read_row(files: ChunkFiles, name: str, ranks: int) -> Row | None:
         files.note(f"{folder}: the row was not started")
         return None
     names = [array for array in present if ARRAYS[array].dimensions(layout) is not None]
-    arrays = {array: _open_array(files, folder / array, valid_range(array, ranks, facts)) for array in names}
-    check_shapes(str(folder), ranks, facts.schedule, arrays)
+    arrays = {array: _open_array(files, folder / array, valid_range(array, run.ranks, facts)) for array in names}
+    check_shapes(str(folder), run.ranks, facts.schedule, arrays)
     return Row(name, facts, arrays)
 
 

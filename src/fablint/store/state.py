@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from fablint.errors import FullDiskError, IncompleteError, UsageError
 from fablint.model.facts.failed_rank import FailedRank
+from fablint.model.facts.json_objects import document_of
 from fablint.model.facts.run_attributes import RunState
 from fablint.store.checksums import ROOT, remove_checksums, write_checksums
+from fablint.store.facts.stored_facts import read_row_facts, read_run_facts
 from fablint.store.layout import STATES
-from fablint.store.metadata import read_row_facts, read_run_facts, write_facts
+from fablint.store.metadata import change_attributes
 from fablint.system import DISK_FULL
 
 
@@ -48,7 +49,7 @@ def set_state(path: Path, state: RunState, lost: Sequence[FailedRank] = ()) -> N
         for name in facts.rows:
             _set_row(path / name, state)
         remove_checksums(path, ROOT)
-        write_facts(path, replace(facts, state=state, lost=lost))
+        change_attributes(path, state=state, **({"lost": [document_of(entry) for entry in lost]} if lost else {}))
         write_checksums(path, ())
     except OSError as error:
         kind = FullDiskError if error.errno in DISK_FULL else IncompleteError
@@ -61,6 +62,5 @@ def set_state(path: Path, state: RunState, lost: Sequence[FailedRank] = ()) -> N
 def _set_row(folder: Path, state: RunState) -> None:
     if not (folder / "zarr.json").is_file():
         return  # never started
-    facts = read_row_facts(folder)
-    if facts.state == "measuring":
-        write_facts(folder, replace(facts, state=state))
+    if read_row_facts(folder).state == "measuring":
+        change_attributes(folder, state=state)

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 
 from fablint.model import Row, Run
+from fablint.model.facts.run_attributes import RunFacts
 from fablint.store.checksums import write_checksums
+from fablint.store.facts.stored_facts import write_row_facts, write_run_facts
 from fablint.store.layout import ARRAYS, FORMAT, check_shapes, chunk_shape
-from fablint.store.metadata import array_node, replace_node, write_facts
+from fablint.store.metadata import array_node, replace_node
 from fablint.system.written_files import written_beside
 
 
@@ -31,20 +33,20 @@ def write_run(path: Path, run: Run) -> None:
     """
     with written_beside(Path(path)) as temporary:
         temporary.mkdir()
-        write_facts(temporary, replace(run.facts, format=FORMAT, rows=[row.name for row in run.rows]))
+        write_run_facts(temporary, replace(run.facts, format=FORMAT, rows=[row.name for row in run.rows]))
         for row in run.rows:
-            write_row(temporary / row.name, row, run.ranks)
+            write_row(temporary / row.name, row, run.facts)
         write_checksums(temporary, [row.name for row in run.rows])
 
 
-def write_row(folder: Path, row: Row, ranks: int) -> None:
-    """Write a row group at `folder`; its metadata is written last, so that an incomplete row is not read as a row."""
+def write_row(folder: Path, row: Row, run: RunFacts) -> None:
+    """Write a row group of a run at `folder`; its metadata is written last: an incomplete row is not read as a row."""
     arrays = {name: array for name, array in row.arrays.items() if name in ARRAYS}
-    check_shapes(f"row {row.name}", ranks, row.facts.schedule, arrays)
+    check_shapes(f"row {row.name}", run.ranks, row.facts.schedule, arrays)
     folder.mkdir(exist_ok=True)
     for name in arrays:
         write_array(folder / name, row, row.arrays[name])
-    write_facts(folder, row.facts)
+    write_row_facts(folder, row.facts, run.hosts)
 
 
 def write_array(folder: Path, row: Row, values: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +18,7 @@ from fablint.system import System
 from fablint.text.connection_steps import connection_step
 from fablint.workflows.context import Context, KeptLaunch, load_launch, remove_launch, save_launch
 from fablint.workflows.job_hosts import refuse_misplaced, slots_of_job
-from fablint.workflows.run_files import LAUNCHES, ROUNDS, reported_full_disk, save_text, whole_run
+from fablint.workflows.run_files import LAUNCHES, ROUNDS, TABLES, reported_full_disk, save_text, whole_run
 from fablint.workflows.shared_folder import explain_unshared, refuse_unshared
 
 if TYPE_CHECKING:
@@ -168,8 +169,9 @@ def _remove_unmeasured(output: Path) -> None:
     """Remove the run of a launch that was refused before its first row: the name of the directory is free again."""
     remove_launch(output)
     with suppress(OSError):
-        if {path.name for path in output.iterdir()} <= {"zarr.json", ROUNDS}:
+        if {path.name for path in output.iterdir()} <= {"zarr.json", TABLES, ROUNDS}:
             (output / "zarr.json").unlink()
+            shutil.rmtree(output / TABLES)
             output.rmdir()  # not with rounds files, which have an owner
 
 

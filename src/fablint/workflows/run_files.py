@@ -30,6 +30,7 @@ TOPOLOGY = "topology.yaml"  # of the fabric that was measured
 SITE = "site.toml"  # thresholds and expectations of the site
 INTRA_NODE = str(Scope.INTRA_NODE)  # level within hosts, and the name of its run
 LAUNCHES = "launches"  # launches of other ranks than the run's, numbered or named by their level
+TABLES = "tables"  # arrays of what its ranks and hosts have
 ROUNDS = "rounds"  # rounds files of its plans, and what resuming its check takes
 CHECK = f"{ROUNDS}/check.json"  # in the folder of the rounds, the only one that may exist before the run does
 LEVELS = f"{ROUNDS}/levels.json"  # levels that its check planned

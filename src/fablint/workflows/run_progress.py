@@ -65,7 +65,7 @@ def progress_of(system: System, path: Path) -> RunProgress:
         The metadata of the run is damaged.
     """
     from fablint.model.facts.run_attributes import RunFacts
-    from fablint.store.metadata import read_run_facts
+    from fablint.store.facts.stored_facts import read_run_facts
 
     is_begun = (path / "zarr.json").exists()
     if not is_begun and not (path / CHECK).exists():
@@ -143,7 +143,7 @@ def _newest(files: Iterable[Path]) -> float:
 
 
 def _is_complete(row: Path) -> bool:
-    from fablint.store.metadata import read_row_facts
+    from fablint.store.facts.stored_facts import read_row_facts
 
     try:
         return read_row_facts(row).state == "complete"

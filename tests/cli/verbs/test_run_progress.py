@@ -6,7 +6,6 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +14,7 @@ from fablint.errors import IncompleteError
 from fablint.simulate import SimulatedFabric, SimulatedRow, fat_tree
 from fablint.store import set_state, write_run
 from fablint.store.checksums import ROOT, remove_checksums
-from fablint.store.metadata import read_run_facts, write_facts
+from fablint.store.metadata import change_attributes
 from fablint.system import System
 from fablint.workflows import analysis, run_formats
 from fablint.workflows.check.check_record import CheckRecord, save_check
@@ -42,7 +41,7 @@ def run(tmp_path: Path) -> Path:
 def set_measuring(run: Path) -> None:
     """As the engine has it while it measures."""
     remove_checksums(run, ROOT)
-    write_facts(run, replace(read_run_facts(run), state="measuring"))
+    change_attributes(run, state="measuring")
 
 
 def age(run: Path, seconds: float) -> None:

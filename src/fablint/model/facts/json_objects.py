@@ -137,13 +137,14 @@ def _parser(kind: Any) -> _Parser:
 
 def _parsed_once(parse: _Parser, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parsed values by key; equal values become one object: the hosts of a fleet have equal NICs."""
-    texts = {key: repr(value) for key, value in values.items()}
+    text_of = {id(value): repr(value) for value in {id(value): value for value in values.values()}.values()}
+    texts = {key: text_of[id(value)] for key, value in values.items()}
     parsed = {text: parse(values[key]) for text, key in {text: key for key, text in texts.items()}.items()}
     return {key: parsed[text] for key, text in texts.items()}
 
 
 def _checked(value: Any, accepted: tuple[type, ...]) -> Any:
-    if type(value) not in accepted:
+    if type(value) not in accepted and not (dict in accepted and isinstance(value, Mapping)):
         raise _OtherTypeError(accepted[0].__name__)
     return value
 
@@ -170,6 +171,6 @@ def _has_records(kind: Any) -> bool:
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
         return document_of(value)
-    if isinstance(value, Mapping):
+    if isinstance(value, dict):
         return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -44,6 +44,16 @@ std::uint64_t machine_of(const std::string& host) {
     return std::hash<std::string>()(boot.empty() ? host : boot);
 }
 
+// The machine of each host, on rank 0.
+std::vector<std::uint64_t> machines_of_hosts(RankGroup& rank_group) {
+    const std::vector<std::uint64_t> of_ranks =
+        rank_group.gather_numbers(machine_of(rank_group.host_of(rank_group.rank())));
+    std::vector<std::uint64_t> of_hosts;
+    if (of_ranks.empty()) return of_hosts;
+    for (const int rank : rank_group.first_ranks()) of_hosts.push_back(of_ranks[static_cast<std::size_t>(rank)]);
+    return of_hosts;
+}
+
 }  // namespace
 
 Json relevant_environment() {
@@ -86,14 +96,16 @@ Facts::Facts(RankGroup& rank_group, const std::string& sysfs, const std::optiona
 #endif
 }
 
-// More ranks than CPUs that they may use, on the machine of any rank.
+// More ranks than CPUs that they may use, on the machine of any rank. Rank 0 keeps no more than it needs for the next
+// step: there may be a million ranks.
 void Facts::count_machines(const std::string& cores) {
+    const std::vector<std::uint64_t> machines = machines_of_hosts(rank_group_);
     const GatheredTexts cores_of_ranks = rank_group_.gather(cores);
-    const std::vector<std::uint64_t> machines =
-        rank_group_.gather_numbers(machine_of(rank_group_.host_of(rank_group_.rank())));
-    std::vector<int> ranks(machines.size());
+    std::vector<int> ranks(cores_of_ranks.size());
     std::iota(ranks.begin(), ranks.end(), 0);
-    const auto machine = [&](int rank) { return machines[static_cast<std::size_t>(rank)]; };
+    const auto machine = [&](int rank) {
+        return machines[static_cast<std::size_t>(rank_group_.rank_host()[static_cast<std::size_t>(rank)])];
+    };
     std::sort(ranks.begin(), ranks.end(), [&](int a, int b) { return machine(a) < machine(b); });
     bool too_many = false;
     for (auto begin = ranks.begin(); begin != ranks.end(); ++machines_) {

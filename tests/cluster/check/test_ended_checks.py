@@ -144,5 +144,5 @@ def test_a_job_that_is_cancelled(bed: Cluster, spaces: set[str], tmp_path: Path)
         said, _ = check.communicate(timeout=LIMIT_S)
     assert_no_rank_remains(spaces)
     assert check.returncode == 3, said
-    assert f": measured rounds are kept: fablint resume {output} in a new job" in said
+    assert f"fablint resume {output} in a new job" in said
     assert PINNED["the run is not complete"] in analysed(bed, output)

@@ -110,7 +110,8 @@ class Agreement:
             named[value].append(host)
         if not self.is_pair:
             named.pop(first, None)
-        texts = [(first, most, worded(words, first)), *((value, count, value) for value, count in others)]
+        texts = [(first, most, worded(words, first))]
+        texts += [(value, count, f"{value:g}" if isinstance(value, float) else value) for value, count in others]
         parts = []
         for value, count, text in texts:
             place = f" on {shortened(fold(named[value]), _MAX_NAMES)}" if value in named else ""

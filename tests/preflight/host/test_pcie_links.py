@@ -143,3 +143,21 @@ def test_a_nic_whose_registers_read_as_ones() -> None:
     ib = "/sys/class/infiniband/mlx5_0/device"
     silent = host("odd", {f"{ib}/{key}": text for key, text in {**ONES, "vendor": "0x15b3"}.items()})
     assert [one[:3] for one in wrong(of(PCIE_ANSWER, silent))] == [("odd", "mlx5_0", Outcome.FAIL)]
+
+
+@pytest.mark.parametrize(
+    ("check", "file", "text", "kinds"),
+    [
+        (PCIE_SPEED, "current_link_speed", "16.0 GT/s PCIe", "two kinds: 6 x 32 GT/s, 3 x 16"),
+        (PCIE_WIDTH, "current_link_width", "8", "two kinds: 6 x x16, 3 x 8"),
+    ],
+)
+def test_two_kinds_of_links_are_figures_without_decimals(check: Check, file: str, text: str, kinds: str) -> None:
+    link = {"current_link_width": "16", "max_link_width": "16", "vendor": "0x15b3", "device": "0x1021"}
+    link |= {"current_link_speed": "32.0 GT/s PCIe", "max_link_speed": "32.0 GT/s PCIe"}
+    ib = "/sys/class/infiniband/mlx5_0/device"
+    files = [
+        {f"{ib}/{key}": value for key, value in {**link, **({file: text} if n < 3 else {})}.items()} for n in range(9)
+    ]
+    found = wrong(of(check, *(host(f"n{number}", one) for number, one in enumerate(files))))
+    assert {(name, message) for name, _, _, message in found} == {(f"n{number}", kinds) for number in range(3)}

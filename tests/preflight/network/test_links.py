@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
 from preflight_help import host, nic, of, outcomes, wrong
 
 from fablint.model.preflight_results import Outcome
 from fablint.preflight.checks.network.links import LINK_DUPLEX, LINK_MTU, LINK_SPEED, LINK_UP, RAILS_COUNT
+from fablint.preflight.host import Host
 
 
 def test_an_odd_mtu_is_named_with_what_the_others_have() -> None:
@@ -97,3 +99,30 @@ def test_a_host_of_another_make_is_not_compared() -> None:
     model = "/sys/devices/virtual/dmi/id/product_name"
     hosts = [host(f"n{index}", {**nic(), model: "EX425"}) for index in range(8)]
     assert not wrong(of(RAILS_COUNT, *hosts, host("login", {**nic("eth0", mtu="1500"), model: "DL325"})))
+
+
+def of_virtual_functions(number: int, *lost: int) -> Host:
+    """A container with four functions, whose RDMA devices have other names on each host; some have no interface."""
+    files, links, folders = {}, {}, {}
+    for rail in range(4):
+        device, bus = f"mlx5_{10 * number + rail}", f"0000:{16 * rail + 26:02x}:00.2"
+        at = f"/sys/class/infiniband/{device}"
+        files |= {f"{at}/node_type": "1: CA", f"{at}/device/vendor": "0x15b3", f"{at}/device/device": "0x101e"}
+        port = {"state": "4: ACTIVE", "link_layer": "Ethernet", "rate": "400 Gb/sec (4X NDR)"}
+        files |= {f"{at}/ports/1/{key}": text for key, text in port.items()}
+        links[f"{at}/device"] = f"../../../{bus}"
+        if rail not in lost:
+            files |= nic(f"net{rail}", address=f"02:00:00:00:{number:02x}:{rail:02x}")
+            links[f"/sys/class/net/net{rail}/device"] = f"../../../{bus}"
+            folders[f"{at}/device/net"] = [f"net{rail}"]
+    return host(f"n{number}", files, links=links, folders=folders)
+
+
+@pytest.mark.parametrize("lost", [(2,), (0, 3)])
+@pytest.mark.parametrize("count", [5, 9])
+def test_a_device_without_its_interface_does_not_replace_it(lost: tuple[int, ...], count: int) -> None:
+    hosts = [of_virtual_functions(number, *(lost if number == 3 else ())) for number in range(count)]
+    found = wrong(of(RAILS_COUNT, *hosts))
+    assert [one[:3] for one in found] == [("n3", f"net{rail}", Outcome.WARN) for rail in lost]
+    assert not wrong(of(RAILS_COUNT, *(of_virtual_functions(number) for number in range(count))))
+    assert not wrong(of(RAILS_COUNT, *(of_virtual_functions(number, *lost) for number in range(count))))

@@ -151,8 +151,10 @@ def _rails_count(check: Check, fleet: Fleet) -> Iterator[Result]:
         having = Counter(nic.name for host in hosts for nic in host.rails)
         nic_counts = Counter(nic.name for host in hosts for nic in host.nics)
         usual = {name: count for name, count in having.items() if count >= LEAST_OTHERS and 2 * count > len(hosts)}
+        interfaces = Counter(nic.name for host in hosts for nic in host.interfaces)
         for host in hosts:
             yield from _look_rails_count(check, host, usual, nic_counts, len(hosts))
+            yield from _lost_interfaces(check, host, {name: usual[name] for name in usual.keys() & interfaces.keys()})
 
 
 def _look_rails_count(
@@ -177,6 +179,16 @@ def _look_rails_count(
     for name in missing if len(additional) < len(missing) else ():
         message = f"{name} is missing, {_others(usual[name])} have it"
         yield check.difference(is_clear(usual[name], hosts), host.name, name, message, None, name)
+
+
+def _lost_interfaces(check: Check, host: Host, usual: Mapping[str, int]) -> Iterator[Result]:
+    """Yield a warning for each interface that a host lacks although it has as many devices as others."""
+    here, interfaces = {nic.name for nic in host.rails}, {nic.name for nic in host.interfaces}
+    lost = sorted(usual.keys() - {nic.name for nic in host.nics})
+    if lost and len(interfaces) < len(usual) <= len(here):
+        for name in lost:
+            message = f"no network interface {name}, {_others(usual[name])} have it: its device is there without one"
+            yield check.warning(host.name, name, message, None, name)
 
 
 RAILS_COUNT = Check(

@@ -152,7 +152,6 @@ def test_a_damaged_table_is_named(path: Path, array: str, damage: Callable[[Path
 @pytest.mark.parametrize(
     ("array", "change"),
     [
-        ("rank_pid", {"shape": [5], "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": [6]}}}),
         ("rank_numa", {"data_type": "int64"}),
         ("rank_cores_values", {"data_type": "int32"}),
         ("rank_cores_values", {"shape": [3]}),

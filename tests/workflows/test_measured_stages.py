@@ -15,6 +15,7 @@ from fablint.model import Plan, PlanRow, Slots
 from fablint.plan.check.stages import Stage
 from fablint.plan.rows.row_text import parse_row
 from fablint.store import missing_rounds
+from fablint.store.facts.table_arrays import write_texts
 from fablint.system import System
 from fablint.workflows import measurement, run_formats
 from fablint.workflows.context import Context
@@ -93,9 +94,7 @@ def test_of_several_memories_one_that_is_refused_leaves_nothing(context, tmp_pat
 
 
 def test_a_run_of_other_hosts_does_not_grow(context, path):
-    root = json.loads((path / "zarr.json").read_text())
-    root["attributes"]["hosts"] = ["elsewhere"]
-    (path / "zarr.json").write_text(json.dumps(root))
+    write_texts(path / "tables/hosts", "host", ["elsewhere"])
     (path / "checksums" / "zarr.json.sha256").unlink()
     before = run_formats.read(path)
     again = stage(NEXT.replace("follow-up-1", "follow-up-2"), "rounds/more.txt")

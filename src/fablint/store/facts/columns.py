@@ -139,15 +139,3 @@ def write_nics(folder: Path, facts: RunFacts) -> None:
     documents = [*([document_of(nic) for nic in nics] for nics in lists[:-1]), None]
     texts = [json.dumps(document, separators=(",", ":")) for document in documents]
     write_named(folder, NICS, HOST, [texts[code] for code in list_of])
-
-
-def lengths_misfit(folder: Path, attributes: Mapping[str, Any], lengths: Mapping[str, int]) -> str:
-    """Return what has another number of values than there are ranks or hosts; '' if all fit."""
-    for column in COLUMNS:
-        parent: Any = attributes
-        for key in column.keys[:-1]:
-            parent = parent.get(key) or {}
-        values, expected = parent.get(column.keys[-1]) or (), lengths.get(column.dimensions[0])
-        if values and expected is not None and len(values) != expected:
-            return f"{folder / column.array}: {len(values)} values where {expected} belong"
-    return ""

@@ -11,7 +11,7 @@ from fablint.errors import BrokenRunError, UsageError
 from fablint.model.facts.json_objects import Facts, document_of, facts_of
 from fablint.model.facts.row_attributes import RowFacts
 from fablint.model.facts.run_attributes import NOT_COUNTED, PortCounters, RunFacts
-from fablint.store.facts.columns import lengths_misfit, read_columns, read_nics, write_columns, write_nics
+from fablint.store.facts.columns import read_columns, read_nics, write_columns, write_nics
 from fablint.store.facts.counter_tables import read_counters, write_counters
 from fablint.store.layout import FORMAT, STATES, TABLES
 from fablint.store.metadata import DAMAGED, read_node, replace_node
@@ -57,8 +57,6 @@ def read_run_facts(path: Path) -> RunFacts:
         raise BrokenRunError(
             f"{where}: attribute rank_host does not give one of the hosts to each of the ranks", DAMAGED
         )
-    if misfit := lengths_misfit(path / TABLES, attributes, {"rank": attributes["ranks"], "host": len(hosts)}):
-        raise BrokenRunError(misfit, DAMAGED)
     return _facts_of(RunFacts, attributes, where)
 
 

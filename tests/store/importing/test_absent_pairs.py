@@ -104,3 +104,48 @@ def test_a_sample_of_the_pairs_is_complete_by_itself(tmp_path: Path) -> None:
     near = every(lambda a, b: (b - a) % 20 in (1, 2, 5, 15, 18, 19))
     run = imported(tmp_path, csv(near))
     assert (run.state, diagnose(run).verdict.verdict) == ("complete", "pass")
+
+
+def in_rounds(rounds: Iterable[Iterable[Pair]]) -> str:
+    figure = random.Random(4)
+    lines = [
+        f"{HOSTS[a]},{HOSTS[b]},1048576,{12000 * figure.uniform(0.99, 1.01):.1f},{number}"
+        for number, pairs in enumerate(rounds)
+        for a, b in pairs
+    ]
+    return "\n".join(["src,dst,size,bandwidth,round", *lines, ""])
+
+
+def drawn(count: int, seed: int) -> list[list[Pair]]:
+    draw = random.Random(seed)
+    orders = [draw.sample(range(20), 20) for _ in range(count)]
+    return [list(zip(order[::2], order[1::2], strict=True)) for order in orders]
+
+
+def turned(rounds: Iterable[Iterable[Pair]]) -> list[list[Pair]]:
+    return [[(b, a) for a, b in pairs] for pairs in rounds]
+
+
+@pytest.mark.parametrize(
+    "rounds",
+    [
+        drawn(8, 1),
+        [*drawn(6, 2), *turned(drawn(6, 2))],
+        [part for pairs in drawn(7, 3) for part in ([*pairs[:5]], *turned([pairs]))],
+    ],
+    ids=["one direction", "both, in rounds of their own", "some also back"],
+)
+def test_a_round_of_one_direction_lacks_no_measurement(tmp_path: Path, rounds: list[list[Pair]]) -> None:
+    run = imported(tmp_path, in_rounds(rounds))
+    coverage = diagnose(run, SWITCHED).verdict.coverage
+    cells = sum(len(pairs) for pairs in rounds)
+    assert run.state == "complete"
+    assert (run.rows[0].layout, run.rows[0].directions) == ("list", "one")
+    assert (coverage.pairs_planned, coverage.pairs_measured) == (cells, cells)
+
+
+def test_a_direction_that_one_round_lacks_is_missing_where_others_have_both(tmp_path: Path) -> None:
+    rounds = [[*pairs, *back] for pairs, back in zip(drawn(6, 5), turned(drawn(6, 5)), strict=True)]
+    rounds[2].pop()
+    coverage = diagnose(imported(tmp_path, in_rounds(rounds)), SWITCHED).verdict.coverage
+    assert (coverage.pairs_planned, coverage.pairs_measured) == (120, 119)

@@ -116,21 +116,27 @@ def _directions(case: Detection) -> list[Mask]:
 def _is_intermittent(case: Detection, effects: Effects, noise: _Noise) -> bool:
     """Return whether more cells of a component are healthy than noise explains for a lasting fault.
 
-    The noise is that of other cells, since the component's own variation is tested.
+    The noise is that of other cells, since the component's own variation is tested. What the load costs a cell counts
+    as a loss as well: a share of another link shows no faster component.
     """
     others = noise.left[~np.isin(noise.key, _keys(effects, case.cells))]
     tolerance, of_case = _tolerance(case, effects), effects.residual.value[case.cells]
-    if not _has_healthy_cells(of_case, others, tolerance):
+    cost = effects.classes.cost_of_load(effects.residual, case.cells, effects.class_log_time)
+    if not _has_healthy_cells(of_case, cost, others, tolerance):
         return False
     directions = _directions(case)
-    return not directions or any(_has_healthy_cells(of_case[side], others, tolerance) for side in directions)
+    return not directions or any(
+        _has_healthy_cells(of_case[side], cost[side], others, tolerance) for side in directions
+    )
 
 
-def _has_healthy_cells(loss: Values, others: Values, tolerance: float) -> bool:
-    """Return whether more of (k,) losses are those of a healthy component than the noise of others explains."""
+def _has_healthy_cells(loss: Values, cost: Floats, others: Values, tolerance: float) -> bool:
+    """Return whether more of (k,) losses, with the cost of the load, are those of a healthy component than the noise of
+    others explains.
+    """
     typical = float(np.median(loss))
     limit = max(HALF * typical, min(tolerance, typical))
-    return chance_of_so_many(loss < limit, others < limit - typical) < CHANCE / loss.size
+    return chance_of_so_many(loss + cost < limit, others < limit - typical) < CHANCE / loss.size
 
 
 def _is_unsteady(case: Detection, flows: Flows, effects: Effects) -> bool:

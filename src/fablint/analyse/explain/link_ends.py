@@ -13,7 +13,7 @@ from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.pair_matrix import BLOCK_CELLS
 from fablint.analyse.settings import BEST_PARTNERS, FEWEST_PEERS, HALF
 from fablint.model import SCOPES, Scope
-from fablint.model.arrays import Cells, Codes, Floats, Values
+from fablint.model.arrays import Cells, Codes, Floats, Mask, Values
 from fablint.model.figures.grouped_values import GroupedValues
 
 
@@ -43,10 +43,12 @@ def _other_cells(cells: Cells, effects: Effects, side: int) -> _OtherCells | Non
 def without_slow_ends(cells: Cells, effects: Effects) -> Cells:
     """Return those cells of a link whose ends are fast with the best of their partners that the link does not lead to.
 
-    Where many hosts are slow, most messages across some link have a slow end. An end that is fast on its own switch, or
-    has too few other cells, counts as fast, and so do all ends of a link with very many.
+    Where many hosts are slow, most messages across some link have a slow end. An end that is fast on its own switch
+    counts as fast. One with too few other cells is as its switch, by the other cells of all ends there; with too few of
+    these it counts as fast, unless the link leads to one host only, which explains as much. All ends of a link with
+    very many count as fast.
     """
-    pairs = effects.residual
+    pairs, placement = effects.residual, effects.classes.placement
     if not cells[0].size:
         return cells
     least = max(HALF * float(np.median(pairs.value[cells])), effects.host_tolerance)
@@ -55,13 +57,14 @@ def without_slow_ends(cells: Cells, effects: Effects) -> Cells:
         other = _other_cells(cells, effects, side)
         if other is None:
             continue
-        scopes = effects.classes.placement.scopes(other.cells[0], pairs.destination(other.cells))
-        near = scopes == SCOPES.index(Scope.EDGE)
-        value, count = pairs.value[other.cells].astype(np.float64), other.ends.size
-        of_all, of_near = (_best(value[chosen], other.owner[chosen], count) for chosen in (np.ones_like(near), near))
-        many = np.bincount(other.owner, minlength=count) >= FEWEST_PEERS
-        is_slow = many & (np.fmin(of_all, of_near) > least)
-        is_fast &= ~is_slow[np.searchsorted(other.ends, end)]
+        near = placement.scopes(other.cells[0], pairs.destination(other.cells)) == SCOPES.index(Scope.EDGE)
+        value, switch = pairs.value[other.cells].astype(np.float64), placement.switch[other.ends]
+        of_end = _usual(value, near, other.owner, other.ends.size)
+        of_switch = _usual(value, near, switch[other.owner], len(placement.switches))
+        is_single = np.unique(placement.host[other.ends]).size == 1
+        of_switch = np.append(of_switch, np.nan)  # of ends without a switch
+        usual = np.where(np.isnan(of_end), np.inf if is_single else of_switch[switch], of_end)
+        is_fast &= ~(usual > least)[np.searchsorted(other.ends, end)]
     return cells[0][is_fast], cells[1][is_fast]
 
 
@@ -81,6 +84,16 @@ def effect_elsewhere(cells: Cells, effects: Effects, side: int) -> Values:
         effect[other.ends] = np.nan_to_num(GroupedValues.of(left, other.owner, other.ends.size).medians())
     end = (cells[0], pairs.destination(cells))[side]
     return np.asarray(np.clip(effect, -most, most)[end], dtype=np.float32)
+
+
+def _usual(value: Floats, near: Mask, owner: Codes, size: int) -> Floats:
+    """Return the (size,) log-effect of each owner with the best of its partners, or of the `near` ones if these are
+    faster; NaN: it has few partners. Values of the owner -1 count for none.
+    """
+    has_owner = owner >= 0
+    value, near, owner = value[has_owner], near[has_owner], owner[has_owner]
+    best = np.fmin(_best(value, owner, size), _best(value[near], owner[near], size))
+    return np.where(np.bincount(owner, minlength=size) >= FEWEST_PEERS, best, np.nan)
 
 
 def _best(value: Floats, owner: Codes, size: int) -> Floats:

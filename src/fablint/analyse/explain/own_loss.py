@@ -11,7 +11,7 @@ from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.observations.binomial import upper_tail
 from fablint.analyse.settings import CHANCE, HALF
-from fablint.model.arrays import Cells, Codes, Floats
+from fablint.model.arrays import Cells, Codes
 
 
 def find_open_cells(component_type: ComponentType, part: int, sides: Sequence[int], evidence: Evidence) -> Cells:
@@ -63,24 +63,20 @@ def is_own_loss(
 def _is_healthy_host(switches: Endpoints, part: int, side: int, evidence: Evidence, effects: Effects) -> bool:
     """Return whether a host of a switch is fast with hosts outside of it: it shows that the switch is healthy.
 
-    Cells that are not informative count as well, with what the load cost them: what was fast among other messages is
-    not slow, what had a share of a link shows no faster component.
+    Cells that are not informative count as well: what was fast among other messages is not slow.
     """
     cells = find_open_cells(switches, part, (side,), evidence)
     ends = (cells[0], evidence.pairs.destination(cells))
     outside = (switches.code[ends[0]] != part) | (switches.code[ends[1]] != part)
     user = np.where(outside, evidence.placement.host[ends[side]] + 1, 0)
-    cost = effects.classes.cost_of_load(effects.residual, cells, effects.class_log_time)
-    return _contradicts(user, cells, evidence, effects, most=evidence.pairs.ranks, cost=cost)
+    return _contradicts(user, cells, evidence, effects, most=evidence.pairs.ranks)
 
 
-def _contradicts(
-    user: Codes, cells: Cells, evidence: Evidence, effects: Effects, *, most: int = 0, cost: Floats | float = 0.0
-) -> bool:
+def _contradicts(user: Codes, cells: Cells, evidence: Evidence, effects: Effects, *, most: int = 0) -> bool:
     """Return whether a user shows the component to be healthy, or most users do not show it slow.
 
     A user contradicts a component if more of its cells lose less than half of the typical loss than noise explains, by
-    a binomial test.
+    a binomial test. What the load costs a cell counts as a loss as well: a share of a link shows no faster component.
 
     Parameters
     ----------
@@ -94,14 +90,13 @@ def _contradicts(
         Fitted model.
     most
         With at most so many users the majority is not considered.
-    cost
-        (k,) log-effect of the load on each cell, which counts as a loss as well.
     """
     users, inverse, measured = np.unique(user, return_inverse=True, return_counts=True)
     counts = users > 0
     if not counts.any():
         return False
     loss = effects.residual.value[cells]
+    cost = effects.classes.cost_of_load(effects.residual, cells, effects.class_log_time)
     typical = float(np.median(loss))
     healthy = np.bincount(inverse, weights=loss + cost < HALF * typical)
     by_chance = upper_tail(healthy, measured, evidence.chance_below((HALF - 1) * typical))

@@ -23,7 +23,7 @@ from fablint.analyse.null_model.comparison_groups import Classes, cables_beyond
 from fablint.analyse.null_model.effects import Effects
 from fablint.analyse.null_model.geometry import are_lengths_unknown, most_extra_s
 from fablint.analyse.null_model.host_populations import Populations
-from fablint.analyse.null_model.loads import NicLoad, loads, nic_load
+from fablint.analyse.null_model.loads import NicLoad, loads, median_of_loads, nic_load
 from fablint.analyse.null_model.median_polish import fit
 from fablint.analyse.null_model.offsets.allocation_levels import (
     AllocationLevels,
@@ -221,8 +221,13 @@ def _loads(view: View, pairs: Pairs, message_paths: MessagePaths) -> tuple[Ints 
     flows = view.flows
     if flows.observations.size < SMALLEST_SHARED:
         return None, None
-    load = loads(pairs, message_paths, flows.concurrent, flows.rounds)
-    of_nics = nic_load(pairs, view.placement, flows.concurrent, flows.rounds)
+    at_once, repeats = not flows.takes_turns, (None,) if flows.rounds is None else flows.rounds
+    of_nics = NicLoad.of_repeats(
+        [nic_load(pairs, view.placement, flows.concurrent, rounds, at_once=at_once) for rounds in repeats], flows.rounds
+    )
+    load = median_of_loads(
+        [loads(pairs, message_paths, flows.concurrent, rounds, at_once=at_once) for rounds in repeats], flows.rounds
+    )
     if of_nics is not None:
         load = of_nics.step if load is None else np.maximum(load, of_nics.step)
     return load, of_nics

@@ -74,7 +74,8 @@ def find_populations(
     sent
         Whether hosts are compared as senders.
     """
-    for values in (np.where(np.isnan(best), np.nan, effect), best):
+    is_shown = best <= effect + least  # else its partners are as slow, and it may be as fast as is left without them
+    for values in (np.where(is_shown, effect, np.nan), best):
         hosts = GroupedValues.of(values, placement.host, len(placement.hosts)).lower_medians()
         modes = _without_switches(find_modes(hosts, error, least), placement)
         if modes is not None and _is_slow_on_switches(pairs, modes, placement, sent=sent):

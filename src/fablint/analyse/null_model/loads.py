@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Self
 
 import numpy as np
 
@@ -12,13 +14,14 @@ from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.settings import SMALL_SHARE
 from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Ints, Mask
+from fablint.model.run import median_of_repeats
 from fablint.topology.contention import detour_links, fair_shares, flows_on_busiest, flows_on_links, turns
 
 UNCERTAIN = frozenset({"ecmp", "adaptive"})  # routings in which the path of a message is not known
 EXPECTED = np.array([1.05, 1.6, 2.1, 3.1, 4.1, 6.1, 8.1, 12.1, 16.1, 24.1])  # as STEPS, for expected numbers of flows
 # flows on the busiest link, or parts of the rate of a NIC, from which a pair is in the next class
 _BETWEEN = (1.1, 1.3, 1.45, 1.55, 1.65, 1.8, 1.95, 2.1, 2.3, 2.45, 2.55, 2.75, 2.9, 3.1, 3.25, 3.4, 3.55, 3.7, 3.9)
-STEPS = np.array([*_BETWEEN, 4.2, 5, 7, 9, 13, 17, 25, 33])
+STEPS = np.array([*_BETWEEN, 4.2, *range(5, 17), 18, 20, 22, 25, 29, 33])
 ROUNDING = 1e-6  # of a computed number of flows
 
 
@@ -30,15 +33,28 @@ class NicLoad:
     sender: Mask  # (n, m) cells whose rate the NIC of the sender determines
     receiver: Mask
 
+    @classmethod
+    def of_repeats(cls, repeats: Sequence[Self | None], rounds: Codes | None) -> Self | None:
+        """Return the load of the median of repeats; an end determines the rate of a cell if it does so in each."""
+        steps = median_of_loads([None if each is None else each.step for each in repeats], rounds)
+        shared = [each for each in repeats if each is not None]
+        if steps is None:
+            return None
+        return cls(
+            steps, *(np.logical_and.reduce([vars(each)[end] for each in shared]) for end in ("sender", "receiver"))
+        )
 
-def nic_load(pairs: Pairs, placement: Placement, concurrent: Mask, rounds: Codes | None) -> NicLoad | None:
+
+def nic_load(
+    pairs: Pairs, placement: Placement, concurrent: Mask, rounds: Codes | None, *, at_once: bool = False
+) -> NicLoad | None:
     """Return how shared the NICs of each pair were when it was measured; None if no NIC was shared, or if unknown.
 
     Parameters: as of `loads`.
     """
     if np.unique(placement.nic_or_host).size == placement.ranks:
         return None
-    cells, turn = _turns(pairs, concurrent, rounds)
+    cells, turn = _turns(pairs, concurrent, rounds, at_once=at_once)
     to = pairs.destination(cells)
     between = placement.host[cells[0]] != placement.host[to]
     cells, to, turn = (cells[0][between], cells[1][between]), to[between], turn[between]
@@ -50,10 +66,19 @@ def nic_load(pairs: Pairs, placement: Placement, concurrent: Mask, rounds: Codes
     return NicLoad(step, by_sender, by_receiver) if step.any() else None
 
 
-def loads(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: Codes | None) -> Ints | None:
-    """Return the (n, m) step of load: how shared the busiest link of each pair was when the pair was measured.
+def median_of_loads(loads_of_repeats: Sequence[Ints | None], rounds: Codes | None) -> Ints | None:
+    """Return the step of load of the median of the repeats, which stands for a cell; `rounds` as in `Flows`."""
+    if rounds is None or len(rounds) == 1 or all(load is None for load in loads_of_repeats):
+        return loads_of_repeats[0]
+    steps = [np.zeros(rounds[0].shape, np.uint8) if load is None else load for load in loads_of_repeats]
+    of_repeats = np.where(rounds >= 0, np.stack(steps), np.float32(np.nan))
+    return np.asarray(np.nan_to_num(median_of_repeats(of_repeats)), dtype=np.uint8)
 
-    Within a round the two directions of a pair take turns.
+
+def loads(
+    pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: Codes | None, *, at_once: bool = False
+) -> Ints | None:
+    """Return the (n, m) step of load: how shared the busiest link of each pair was when the pair was measured.
 
     Parameters
     ----------
@@ -65,18 +90,51 @@ def loads(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: C
         (m,) columns of a list whose pairs were measured at once.
     rounds
         (n, n) round of each cell of a matrix whose rounds were measured at once; None otherwise.
+    at_once
+        Whether the messages of a round run at the same time, and the slower direction of a pair determines the time of
+        both. Otherwise the two directions take turns.
 
     Returns
     -------
     Loads or None
         None if no link was shared, or if it is unknown.
     """
+    load = _loads(pairs, message_paths, concurrent, rounds, at_once=at_once)
+    return load if load is None or not at_once else np.maximum(load, _of_other_ends(pairs, load))
+
+
+def never_shared(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: Codes | None) -> Mask:
+    """Return the (n, m) cells across whose links no other message of their round went, in either direction.
+
+    Pairs of a round run free: where one is delayed, its second message may meet the first ones of others. Parameters:
+    as of `loads`, with the (k, n, n) `rounds` of all repeats.
+    """
+    of_repeats = [
+        loads(pairs, message_paths, concurrent, one, at_once=True) for one in ((None,) if rounds is None else rounds)
+    ]
+    isolated = np.ones(pairs.value.shape, dtype=bool)
+    for load in of_repeats:
+        isolated &= True if load is None else load == 0
+    return isolated
+
+
+def _of_other_ends(pairs: Pairs, values: Ints) -> Ints:
+    """Return for each (n, m) cell the value of the message in the other direction."""
+    if pairs.partner is None:
+        return values.T
+    return np.where(pairs.partner >= 0, np.take_along_axis(values, np.maximum(pairs.partner, 0), axis=0), 0)
+
+
+def _loads(
+    pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: Codes | None, *, at_once: bool
+) -> Ints | None:
+    """Return the (n, m) step of load of each message by itself; see `loads`."""
     if (
         message_paths.routes is not None
         and message_paths.known_links
         and message_paths.routes.routing.kind in UNCERTAIN
     ):
-        return _expected(pairs, message_paths, concurrent, rounds)
+        return _expected(pairs, message_paths, concurrent, rounds, at_once=at_once)
     if message_paths.routes is None or not message_paths.known_links:
         return _without_routes(pairs, concurrent)
     load = np.zeros(pairs.value.shape, dtype=np.uint8)
@@ -84,7 +142,8 @@ def loads(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: C
         for column in np.flatnonzero(concurrent):
             row = np.flatnonzero(pairs.partner[:, column] >= 0)
             to = pairs.partner[row, column]
-            _share(load, (row, np.full(row.size, column)), turns(row, to, np.zeros_like(row)), message_paths, pairs)
+            turn = turns(row, to, np.zeros_like(row), at_once=at_once)
+            _share(load, (row, np.full(row.size, column)), turn, message_paths, pairs)
         return load if load.any() else None
     if rounds is None:
         return None
@@ -92,7 +151,7 @@ def loads(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: C
     starts = np.searchsorted(rounds.ravel()[order], np.arange(int(rounds.max(initial=-1)) + 2))
     for first, last in pairwise(starts.tolist()):
         at, to = np.divmod(order[first:last], pairs.ranks)
-        _share(load, (at, to), turns(at, to, np.zeros_like(at)), message_paths, pairs)
+        _share(load, (at, to), turns(at, to, np.zeros_like(at), at_once=at_once), message_paths, pairs)
     return load if load.any() else None
 
 
@@ -105,14 +164,16 @@ def _without_routes(pairs: Pairs, concurrent: Mask) -> Ints | None:
     return np.where(concurrent, np.uint8(len(STEPS)), np.uint8(0))[None, :].repeat(pairs.ranks, axis=0)
 
 
-def _expected(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: Codes | None) -> Ints | None:
+def _expected(
+    pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, rounds: Codes | None, *, at_once: bool
+) -> Ints | None:
     """Return the (n, m) step of the expected flows on the busiest link, where messages choose between several paths.
 
     Pairs that were measured at once with ends that the topology does not know get the last step. Messages on a detour
     are spread evenly over all links.
     """
     assert message_paths.routes is not None
-    cells, turn = _turns(pairs, concurrent, rounds)
+    cells, turn = _turns(pairs, concurrent, rounds, at_once=at_once)
     load = np.zeros(pairs.value.shape, dtype=np.uint8)
     a, b = message_paths.switch[cells[0]], message_paths.switch[pairs.destination(cells)]
     has_switches = (a >= 0) & (b >= 0)
@@ -143,16 +204,16 @@ def _expected(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, round
     return load if load.any() else None
 
 
-def _turns(pairs: Pairs, concurrent: Mask, rounds: Codes | None) -> tuple[Cells, Codes]:
+def _turns(pairs: Pairs, concurrent: Mask, rounds: Codes | None, *, at_once: bool) -> tuple[Cells, Codes]:
     """Return the cells that were measured at once with others, and a number that cells of one turn have in common."""
     if pairs.partner is not None:
         row, column = np.nonzero((pairs.partner >= 0) & concurrent[None, :])
-        return (row, column), turns(row, pairs.partner[row, column], column)
+        return (row, column), turns(row, pairs.partner[row, column], column, at_once=at_once)
     if rounds is None:
         empty = np.empty(0, dtype=np.int64)
         return (empty, empty), empty
     row, column = np.nonzero(rounds >= 0)
-    return (row, column), turns(row, column, rounds[row, column])
+    return (row, column), turns(row, column, rounds[row, column], at_once=at_once)
 
 
 def _share(load: Ints, cells: Cells, turn: Codes, message_paths: MessagePaths, pairs: Pairs) -> None:

@@ -21,6 +21,7 @@ from fablint.model import Placement
 from fablint.model.arrays import Cells, Codes, Floats, Ints, Mask
 from fablint.model.figures.distinct_codes import distinct_codes
 from fablint.model.figures.grouped_values import GroupedValues, Groups
+from fablint.model.run import median_of_repeats
 
 PASSES = 8
 MOST_CELLS = 1 << 20  # cells of the sample of a large run
@@ -152,14 +153,16 @@ def _loads(flows: Flows, placement: Placement, row: Codes, column: Codes, to: Co
     The cables of these messages are unknown: the number is the largest of those that left the switch or group of the
     sender or entered that of the receiver. 0 where the rounds are unknown.
     """
-    if flows.observations.partner is not None:
-        turn = column.astype(np.int64)
-    elif flows.rounds is not None:
-        turn = flows.rounds[row, column].astype(np.int64)
-    else:
+    if flows.observations.partner is None and flows.rounds is None:
         return np.zeros(row.size, dtype=np.int64)
-    if flows.one_way:
-        turn = 2 * turn + (row < to)  # the directions of a pair take turns
+    of_repeats = column[None] if flows.rounds is None else flows.rounds[:, row, column]
+    most = [_loads_of_turns(flows, placement, row, to, number) for number in of_repeats.astype(np.int64)]
+    return np.asarray(np.nan_to_num(median_of_repeats(np.where(of_repeats >= 0, most, np.nan))), dtype=np.int64)
+
+
+def _loads_of_turns(flows: Flows, placement: Placement, row: Codes, to: Codes, number: Codes) -> Codes:
+    """Return the (c,) number of messages as of `_loads`, by the number of the round of each cell."""
+    turn = 2 * number + (row < to) if flows.one_way and flows.takes_turns else number
     most = np.zeros(row.size, dtype=np.int64)
     for place in (placement.switch, placement.group):
         a, b = place[row].astype(np.int64), place[to].astype(np.int64)
@@ -190,10 +193,10 @@ def _fit(cells: _HostCells, size: int, ends: int) -> _LevelFit:
     keys, entry, _ = distinct_codes((cells.first * size + cells.second) * 2 + cells.shared)
     end_switch = np.full(ends, -1, dtype=np.int64)
     end_switch[cells.ends[:, 0]], end_switch[cells.ends[:, 1]] = cells.first, cells.second
-    effect, load_effect = np.zeros(ends), np.zeros(cells.value.size)
+    effect = np.zeros(ends)
     by_entry, by_end = Groups.of(entry, keys.size), Groups.of(cells.ends.T.ravel(), ends)
-    level = by_entry.sorted(cells.value).medians()
-    loads: dict[int, tuple[float, int]] = {}
+    load_effect, loads = _load_effects(cells, cells.value)  # first: most cells of an entry may have the same load
+    level = by_entry.sorted(cells.value - load_effect).medians()
     for _ in range(PASSES):
         before = effect
         effect = _end_effects(cells, by_end, cells.value - level[entry] - load_effect, effect, end_switch, size)

@@ -17,7 +17,7 @@ def round_starts(flows: Flows) -> Floats | None:
     if started is None or (flows.rounds is None and flows.observations.partner is None):
         return started
     columns = np.broadcast_to(np.arange(started.shape[1]), started.shape)
-    number = columns if flows.rounds is None else flows.rounds
+    number = columns if flows.rounds is None else flows.rounds[0]
     in_round = np.isfinite(started) & (number >= 0)
     first = np.full(int(number.max(initial=0)) + 1, np.inf)
     np.minimum.at(first, number[in_round], started[in_round])

@@ -42,7 +42,7 @@ class Flows:
     concurrent: Mask = field(default_factory=lambda: np.empty(0, bool))
     # (m,) columns of a list that were planned before anything was measured
     planned: Mask = field(default_factory=lambda: np.empty(0, bool))
-    rounds: Codes | None = None  # (n, n) round of each pair of a matrix whose rounds were measured at once
+    rounds: Codes | None = None  # (k, n, n) round of each pair of a matrix, in each repeat; None: not at once
     allocations: Codes | None = None  # (m,) allocation that measured each column of a list; None: all the same
     started: Floats | None = None  # (n, m) s since the start of the run; None: unknown
     later: Mask | None = None  # (n, m) cells of follow-up measurements
@@ -51,10 +51,13 @@ class Flows:
 
     @property
     def is_star(self) -> bool:
-        """True if all pairs share a few hub ranks: evidence against the leaves, but not for the health of a
-        component.
-        """
+        """True if all pairs share a few hub ranks: evidence against leaves, but not for the health of a component."""
         return self.hubs.size > 0
+
+    @property
+    def takes_turns(self) -> bool:
+        """True if the two directions of a pair run one after the other within a round."""
+        return not self.row.is_duplex and self.row.directions != "one"
 
     @property
     def isolates(self) -> bool:
@@ -233,14 +236,10 @@ def _joined(lists: Sequence[Observations]) -> Observations:
 
 
 def _rounds_of(row: Row) -> Codes | None:
-    """Return the (n, n) round of each pair of a matrix whose rounds were measured at once.
-
-    None for other rows, and for rows with repeats.
-    """
-    measured_once = row.layout == "matrix" and row.facts.schedule.repeats == 1
-    if not measured_once or row.facts.schedule.order != "parallel" or "round" not in row.arrays:
+    """Return the (k, n, n) round of each pair in each repeat, of a matrix whose rounds were measured at once."""
+    if row.layout != "matrix" or row.facts.schedule.order != "parallel" or "round" not in row.arrays:
         return None
-    return np.asarray(row.arrays["round"][0]) if row.arrays["round"].shape[1] <= MOST_MATRIX_RANKS else None
+    return np.asarray(row.arrays["round"][:]) if row.arrays["round"].shape[1] <= MOST_MATRIX_RANKS else None
 
 
 def _is_directed(row: Row) -> bool:

@@ -196,6 +196,8 @@ def _row(name: str, bodies: Sequence[Body], rank_host: Ints) -> Row:
     }
     if layout == "list" and body.pattern == "all-pairs":
         attributes["pattern"] = "rounds"
+        if body.order == "parallel" and _have_one_direction(cells):
+            attributes["directions"] = "one"
     attributes |= _damage(bodies)
     if attributes["state"] != "complete":
         attributes["reason"] = f"{measured} of {expected} cells are in the files"
@@ -264,6 +266,17 @@ def _in_rounds(body: Body, cells: Cells, ranks: int) -> bool:
     triples = np.concatenate([cells.src, cells.dst]), np.tile(cells.round, 2), np.concatenate([cells.dst, cells.src])
     partners = np.unique(np.stack(triples), axis=1)
     return bool(2 * pairs < ranks * (ranks - 1) and np.unique(partners[:2], axis=1).shape[1] == partners.shape[1])
+
+
+def _have_one_direction(cells: Cells) -> bool:
+    """Tell whether no round has both directions of a pair: the other one is no missing measurement."""
+    backward = cells.src > cells.dst
+    there, back = (
+        np.stack([cells.round, np.minimum(cells.src, cells.dst), np.maximum(cells.src, cells.dst)])[:, chosen]
+        for chosen in (~backward, backward)
+    )
+    both = np.concatenate([np.unique(there, axis=1), np.unique(back, axis=1)], axis=1)
+    return bool(backward.any() and np.unique(both, axis=1).shape[1] == both.shape[1])
 
 
 def _apart(cells: Cells, at: Ints, planned: Sequence[int]) -> tuple[Ints, list[int]]:

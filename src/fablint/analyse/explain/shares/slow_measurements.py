@@ -11,7 +11,7 @@ from fablint.analyse.candidates.candidate import Candidate
 from fablint.analyse.candidates.crossed_components import MeasuredHostPairs
 from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.null_model.effects import Effects, effects_of_cells
-from fablint.analyse.null_model.loads import UNCERTAIN
+from fablint.analyse.null_model.loads import UNCERTAIN, never_shared
 from fablint.analyse.observations.measurements import SingleTimes
 from fablint.analyse.observations.pair_matrix import unordered
 from fablint.analyse.observations.robust_stats import robust_sd
@@ -171,8 +171,8 @@ def isolated_cells(flows: Flows, effects: Effects) -> Mask | None:
     """Return the (n, m) cells that no other message delayed; None: all.
 
     Messages of different pairs that are measured at once may share links. They did not delay each other if they are
-    small, or if all links are known and messages that shared some were as fast as the others. Ranks may share a NIC,
-    and a message between two planes takes another NIC of its host.
+    small, or if all links are known and a message shared none, or was as fast as the others. Ranks may share a NIC, and
+    a message between two planes takes another NIC of its host.
     """
     placement, routes = effects.classes.placement, effects.message_paths.routes
     if not flows.share_links:
@@ -181,6 +181,8 @@ def isolated_cells(flows: Flows, effects: Effects) -> Mask | None:
     is_known = has_paths and (placement.ranks == len(placement.hosts) or _are_nics_known(effects))
     if is_known and effects.classes.unshared(effects.class_log_time, effects.link_tolerance) is None:
         return None
+    if is_known:
+        return never_shared(effects.residual, effects.message_paths, flows.concurrent, flows.rounds)
     alone = ~flows.concurrent[None, :] if flows.concurrent.size else np.zeros((1, 1), dtype=bool)
     return np.broadcast_to(alone, flows.observations.sent.shape)
 

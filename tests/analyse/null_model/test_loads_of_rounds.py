@@ -148,3 +148,19 @@ def test_a_slow_cable_beside_other_shared_links_is_at_fault(name: str) -> None:
     simulated = faulty(fabric, Fault(cable, bandwidth_factor=0.5), noise=QUIET)
     run = simulated.measure(drawn_rounds(fabric, 40, 3), [STREAM])
     assert [finding.name for finding in faults_in(run, fabric)] == [cable.label]
+
+
+@pytest.mark.parametrize("name", ["narrow", "deep", "torus"])
+@pytest.mark.parametrize("rounds", [16, 24])
+def test_a_host_of_which_all_streams_had_a_share_of_a_link_is_not_ok(name: str, rounds: int) -> None:
+    """A host that could send faster than its share looks no faster."""
+    fabric = FABRICS[name]
+    run = faulty(fabric, noise=QUIET).measure(drawn_rounds(fabric, rounds, 6), [STREAM])
+    view, (row,) = View(run, fabric.topology, bidirectional=False), run.rows
+    load = loads(view.pairs, view.message_paths, np.ones(view.pairs.value.shape[1], dtype=bool), None)
+    assert load is not None
+    times, some = np.array(row.arrays["time_median"]), np.random.default_rng(1).random(load.shape) < 0.9
+    times[(load == 0) & some] = np.nan
+    run = replace(run, rows=(replace(row, arrays={**row.arrays, "time_median": times}),))
+    healthy = [finding for finding in diagnose(run, fabric.topology).verdict.findings if finding.state is State.OK]
+    assert not [finding for finding in healthy if finding.component in ("host", "switch")]

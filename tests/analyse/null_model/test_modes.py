@@ -32,6 +32,13 @@ def test_an_outlier_beside_a_population_does_not_hide_it() -> None:
     assert (modes.label == 1).sum() == 13
 
 
+@pytest.mark.parametrize("slow", [(0.21, 0.23, 0.234, 0.238), (0.15, 0.17, 0.174, 0.178), (0.3, 0.33, 0.334, 0.338)])
+def test_a_slow_host_is_in_no_mode_of_fast_ones(slow: tuple[float, ...]) -> None:
+    """The slow hosts are no mode, or one of all four."""
+    modes = find_modes(np.array([*effects((32, 0.0)), *slow]), error=0.001, least=0.05)
+    assert len(set(modes.label[-4:].tolist())) == 1
+
+
 def test_normal_effects_are_one_mode_whatever_the_seed() -> None:
     found = [
         find_modes(effects((64, 0.0), spread=0.02, seed=seed), error=0.001, least=0.05).count for seed in range(200)

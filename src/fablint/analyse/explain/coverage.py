@@ -14,6 +14,7 @@ from fablint.analyse.observations.pair_matrix import Pairs
 from fablint.analyse.settings import Settings
 from fablint.model import Placement
 from fablint.model.arrays import Codes, Floats
+from fablint.model.figures.grouped_values import GroupedValues
 
 UNCOUNTED = np.iinfo(np.int64).max  # number of partners of what has no rank in the run
 
@@ -93,8 +94,24 @@ def _distinct_partners(pairs: Pairs, placement: Placement, nic: int, *, sides: S
     return len(hosts - {int(placement.host[ranks[0]])})
 
 
+def _hidden_by_load(effects: Effects) -> Floats:
+    """Return the (2, n) median log-effect of the load on what shows each rank as sender, and as receiver."""
+    pairs = effects.residual
+    cells = pairs.sample_cells()
+    cost = effects.classes.cost_of_load(pairs, cells, effects.class_log_time)
+    cost = np.where(cost > effects.host_tolerance, cost, 0.0)
+    shown = effects.informative.counts(cells, "both")
+    if not cost[shown].any():
+        return np.zeros((2, pairs.ranks))
+    ends = (cells[0][shown], pairs.destination(cells)[shown])
+    return np.stack([np.nan_to_num(GroupedValues.of(cost[shown], end, pairs.ranks).medians()) for end in ends])
+
+
 def host_bounds(effects: Effects, placement: Placement) -> Floats:
-    """Return the (hosts,) largest loss that a host can hide: of its worst rank, in its worse direction."""
+    """Return the (hosts,) largest loss that a host can hide: of its worst rank, in its worse direction.
+
+    Where too few messages had their links for themselves, all count: a host may be as slow as its share of them.
+    """
     pairs = effects.residual
     measured = np.zeros((2, pairs.ranks), dtype=np.int64)
     for rows in pairs.blocks():
@@ -105,7 +122,8 @@ def host_bounds(effects: Effects, placement: Placement) -> Floats:
         partners = np.broadcast_to(pairs.partners(rows), is_measured.shape)[is_measured]
         measured[1] += np.bincount(partners, minlength=pairs.ranks)
     sides = zip((effects.sent_bounds, effects.received_bounds), measured, strict=True)
-    upper = np.fmax(*(np.fmin(side[2], side[1] + median_error(count, effects.noise)) for side, count in sides))
+    of_sides = [np.fmin(side[2], side[1] + median_error(count, effects.noise)) for side, count in sides]
+    upper = np.fmax(*(bound + hidden for bound, hidden in zip(of_sides, _hidden_by_load(effects), strict=True)))
     bound = np.full(len(placement.hosts), np.nan)
     np.fmax.at(bound, placement.host, upper)
     return bound

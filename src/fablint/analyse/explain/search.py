@@ -6,6 +6,7 @@ A component is detected if its e-value exceeds (number of components and views) 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -85,6 +86,12 @@ class Detection:
     def name(self) -> str:
         """Label of the whole component."""
         return self.whole.label
+
+    def added_s(self, usual_s: float) -> float:
+        """Return the median time in s that its messages take longer: of late messages, than `usual_s`."""
+        if self.log_times is None:
+            return usual_s * math.expm1(self.loss[1])
+        return float(np.exp(np.median(self.log_times.value))) * -math.expm1(-self.loss[1])
 
     def component(self, direction: Direction | None = None) -> ComponentRef:
         """The component for the verdict. A cable that is slow in one direction is a directed link."""

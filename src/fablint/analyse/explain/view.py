@@ -86,6 +86,10 @@ class ViewResult(SearchResult):
         """True if each host was measured with all others."""
         return bool((self.host_partners >= self.host_partners.size - 1).all())
 
+    def added_s(self, detection: Detection) -> float:
+        """Return the time in s that the messages of a component take longer: of late messages, than the far ones."""
+        return detection.added_s(max(self.fit.class_time.values(), default=np.inf))
+
 
 def judge_view(view: View, shared_paths: SharedPaths | None = None, *, declared: bool = True) -> ViewResult:
     """Fit the model of a view and search for faulty components.

@@ -85,8 +85,7 @@ def _finding(
     if not informative:
         evidence.append(seen.no_direction())
     if state is State.CONFOUNDED and main.kind not in ENDPOINT_KINDS and _is_geometry(view, main):
-        added = max(view.fit.class_time.values()) * math.expm1(main.loss[1])
-        evidence.append(seen.longer_path(added * 1e9))
+        evidence.append(seen.longer_path(view.added_s(main) * 1e9))
     evidence += [*_slopes(charges, views), *_only_at_once(charges, views)]
     evidence += [seen.fast_in_isolation(isolated)] if isolated else []
     if state is State.SUSPECT and all(detection.usual for _, detection in charges):
@@ -234,8 +233,7 @@ def _is_geometry(view: ViewResult, detection: Detection) -> bool:
     """
     if view.quantity != "latency" or detection.share is not None:
         return False
-    added = max(view.fit.class_time.values()) * math.expm1(detection.loss[1])
-    return added <= (view.geometry_s if detection.kind == "cable" else GEOMETRY_S)
+    return view.added_s(detection) <= (view.geometry_s if detection.kind == "cable" else GEOMETRY_S)
 
 
 def _in_series(detection: Detection, placement: Placement) -> tuple[ComponentRef, ...]:

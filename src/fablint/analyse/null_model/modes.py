@@ -79,12 +79,15 @@ def _split(value: Floats, error: float, least: float) -> int | None:
 
 
 def _are_separate(low: Floats, high: Floats, gap: float, error: float, least: float) -> bool:
-    """Return whether these are two modes: each with a core, and far apart compared with the spread of the larger
-    mode.
+    """Return whether these are two modes: each with a core, nearer to it than to the other one, and far apart compared
+    with the spread of the larger mode.
     """
     large, small = (low, high) if low.size >= high.size else (high, low)
     spread = max(robust_sd(large), error)
     distance = float(np.median(high) - np.median(low))
+    middle = float(np.median(high) + np.median(low)) / 2
+    if low[-1] > middle or high[0] < middle:
+        return False  # a member beside the gap is nearer to the other mode
     needed = FAR_ALONE if small.size < FEWEST_VALUES else CLEAR_DISTANCE
     if distance < max(least, needed * spread) or gap < MODE_GAP * spread:
         return False

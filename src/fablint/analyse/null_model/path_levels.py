@@ -75,10 +75,11 @@ class _HostCells:
     shared: Mask
     load: Codes  # (c,) step of load, or flows that may have shared a cable with it; 0 without effect
     receivers: int  # ends from this number on receive; of round trips there are none
+    is_counted: bool  # whether the load was counted on known links; else it is estimated
 
 
 def fit_path_levels(
-    flows: Flows, pairs: Pairs, placement: Placement, tolerance: float, step: Ints | None = None
+    flows: Flows, pairs: Pairs, placement: Placement, tolerance: float, step: Ints | None = None, *, is_counted: bool
 ) -> PathLevels | None:
     """Return the levels of one size of a row; None if no message crossed a path between two known switches.
 
@@ -94,11 +95,13 @@ def fit_path_levels(
         Log-effect of concurrent messages from which these have levels of their own.
     step
         (n, m) step of load of each cell; None: unknown.
+    is_counted
+        Whether the links of all messages are known, so that the load is no estimate.
     """
     size = len(placement.switches)
     if flows.is_star or size < 2 or size > MOST_SWITCHES:
         return None
-    cells = _cells_of(flows, pairs, placement, step)
+    cells = _cells_of(flows, pairs, placement, step, is_counted=is_counted)
     if not (cells.first != cells.second).any():
         return None
     ends = int(cells.ends.max()) + 1
@@ -112,7 +115,7 @@ def fit_path_levels(
 # ------------------------------------------------------------------------------------------------ cells
 
 
-def _cells_of(flows: Flows, pairs: Pairs, placement: Placement, step: Ints | None) -> _HostCells:
+def _cells_of(flows: Flows, pairs: Pairs, placement: Placement, step: Ints | None, *, is_counted: bool) -> _HostCells:
     """Return the cells of a sample between hosts whose switches are known."""
     enough = CELLS_EACH * max(len(placement.switches) ** 2, pairs.ranks)
     row, column = pairs.sample_cells(min(enough, MOST_CELLS))
@@ -135,7 +138,8 @@ def _cells_of(flows: Flows, pairs: Pairs, placement: Placement, step: Ints | Non
     load = np.where(shared, flows_of_cells, 0)
     value = pairs.value[row, column].astype(np.float64)
     receivers = ranks if flows.one_way else 2 * ranks
-    return _HostCells((row, column), value, a, b, ends, host[:, 0] * hosts + host[:, 1], host, shared, load, receivers)
+    pair = host[:, 0] * hosts + host[:, 1]
+    return _HostCells((row, column), value, a, b, ends, pair, host, shared, load, receivers, is_counted)
 
 
 def _concurrent(flows: Flows, cells: Cells) -> Mask:
@@ -195,7 +199,9 @@ def _fit(cells: _HostCells, size: int, ends: int) -> _LevelFit:
     end_switch[cells.ends[:, 0]], end_switch[cells.ends[:, 1]] = cells.first, cells.second
     effect = np.zeros(ends)
     by_entry, by_end = Groups.of(entry, keys.size), Groups.of(cells.ends.T.ravel(), ends)
-    load_effect, loads = _load_effects(cells, cells.value)  # first: most cells of an entry may have the same load
+    load_effect, loads = np.zeros(cells.value.size), dict[int, tuple[float, int]]()
+    if cells.is_counted:  # most cells of an entry may have the same load: its effect is not one of the entry
+        load_effect, loads = _load_effects(cells, cells.value)
     level = by_entry.sorted(cells.value - load_effect).medians()
     for _ in range(PASSES):
         before = effect

@@ -103,11 +103,12 @@ def paths_of(
     views
         Number of views of the run, which share the error probability.
     """
-    placement = classes.placement
-    levels = fit_path_levels(flows, pairs, placement, settings.tolerance, classes.load)
+    placement, routes = classes.placement, message_paths.routes
+    followed = routes is not None and len(routes.ends) > 0 and routes.routing.kind not in UNCERTAIN
+    levels = fit_path_levels(flows, pairs, placement, settings.tolerance, classes.load, is_counted=followed)
     if levels is None:
         return None
-    size, routes = len(placement.switches), message_paths.routes
+    size = len(placement.switches)
     group = np.zeros(size, dtype=np.int64)
     has_switch = placement.switch >= 0
     group[placement.switch[has_switch]] = placement.group[has_switch]
@@ -122,7 +123,6 @@ def paths_of(
     _exonerate_fastest(judgements, pairs)
     to = pairs.destination(levels.cells)
     hosts = (placement.host[levels.cells[0]].astype(np.int64), placement.host[to].astype(np.int64))
-    followed = routes is not None and len(routes.ends) > 0 and routes.routing.kind not in UNCERTAIN
     # The search explains most slow pairs over compared links: the rest must be gross, and not most of a path.
     most, least = (HALF, settings.log_loss_in_scope) if compared else (np.inf, -np.inf)
 

@@ -6,8 +6,9 @@ streams were measured, it may be one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Self
 
 import numpy as np
@@ -22,31 +23,25 @@ from fablint.text import notes as noted
 class Geometry:
     """What the geometry of a network explains."""
 
-    components: frozenset[ComponentRef]  # that are late by the medians of their pairs, and whose streams are not slow
+    extra_s: Mapping[ComponentRef, float]  # s, of what is late by the medians of its pairs without slow streams
     most_s: float  # s by which messages across a cable may be later; 0 where no streams were measured
-    far_s: float  # s of a message
 
     @classmethod
     def of(cls, views: Sequence[ViewResult]) -> Self:
         """Return that of a run."""
-        late, slow = (
-            frozenset(case.component() for view in views if view.quantity == quantity for case in _cases(view))
-            for quantity in ("latency", "bandwidth")
-        )
-        of_latency = [view for view in views if view.quantity == "latency"]
-        times = [list(view.fit.class_time.values()) for view in of_latency]
-        far_s = [float(np.median(of_row)) for of_row in times if of_row]  # of a row of which little was measured: none
-        has_streams = any(view.quantity == "bandwidth" for view in views)
-        most_s = min((view.geometry_s for view in of_latency), default=0.0) if has_streams else 0.0
-        return cls(late - slow, most_s, min(far_s, default=np.inf))
+        of_latency, streams = ([view for view in views if view.quantity == name] for name in ("latency", "bandwidth"))
+        slow = {case.component() for view in streams for case in _cases(view)}
+        late = [(case.component(), view.added_s(case)) for view in of_latency for case in _cases(view)]
+        extra_s = {component: added for component, added in sorted(late, key=itemgetter(1)) if component not in slow}
+        most_s = min((view.geometry_s for view in of_latency), default=0.0) if streams else 0.0
+        return cls(extra_s, most_s)
 
     def note(self, claim: Finding) -> Note | None:
         """Return the note on what geometry explains; None if it does not explain the claim."""
         if claim.quantity != "latency" or claim.component not in ("link", "cable"):
             return None
-        extra_s = (claim.effect or 0.0) * self.far_s
-        is_explained = claim.components[0] in self.components and extra_s <= self.most_s
-        return noted.later_by_geometry(claim.name, extra_s * 1e9) if is_explained else None
+        extra_s = self.extra_s.get(claim.components[0], np.inf)
+        return noted.later_by_geometry(claim.name, extra_s * 1e9) if extra_s <= self.most_s else None
 
 
 def _cases(view: ViewResult) -> list[Detection]:

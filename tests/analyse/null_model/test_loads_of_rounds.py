@@ -13,7 +13,7 @@ from fabric_cases import DEEP, QUIET, STREAM, TREE, View, faulty
 from fablint.analyse import diagnose
 from fablint.analyse.null_model.loads import STEPS, loads, median_of_loads, never_shared
 from fablint.model import Finding, Run, State
-from fablint.simulate import Fabric, Fault, SimulatedRow, fat_tree, torus
+from fablint.simulate import Fabric, Fault, SimulatedFabric, SimulatedRow, fat_tree, torus
 from fact_cases import with_facts
 from finding_cases import ref
 
@@ -123,6 +123,14 @@ def test_repeats_of_contended_rounds_report_no_component(name: str, same: bool) 
     for seed in range(2):
         diagnosis = diagnose(repeated(fabric, same=same, seed=seed), fabric.topology)
         assert reported(diagnosis) == set()
+
+
+@pytest.mark.parametrize("name", FABRICS)
+def test_repeats_that_lack_most_pairs_report_no_component_where_cables_are_unknown(name: str) -> None:
+    fabric = FABRICS[name]
+    simulated = SimulatedFabric(fabric, (), QUIET, seed=1)
+    run = as_matrix(simulated.measure(drawn_rounds(fabric, 24, 7), [STREAM]), 3)
+    assert reported(diagnose(run, replace(fabric.topology, cables=()))) == set()
 
 
 @pytest.mark.parametrize("name", ["tree", "narrow", "deep", "torus"])

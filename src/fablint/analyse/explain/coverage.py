@@ -99,7 +99,10 @@ def _hidden_by_load(effects: Effects) -> Floats:
     pairs = effects.residual
     cells = pairs.sample_cells()
     cost = effects.classes.cost_of_load(pairs, cells, effects.class_log_time)
-    cost = np.where(cost > effects.host_tolerance, cost, 0.0)
+    is_hidden = cost > effects.host_tolerance
+    if effects.classes.load is not None and effects.classes.nic_load is not None:  # a shared NIC is one of its ranks'
+        is_hidden &= effects.classes.load[cells] > effects.classes.nic_load.step[cells]
+    cost = np.where(is_hidden, cost, 0.0)
     shown = effects.informative.counts(cells, "both")
     if not cost[shown].any():
         return np.zeros((2, pairs.ranks))

@@ -165,12 +165,12 @@ def _loads(flows: Flows, placement: Placement, row: Codes, column: Codes, to: Co
 
 
 def _loads_of_turns(flows: Flows, placement: Placement, row: Codes, to: Codes, number: Codes) -> Codes:
-    """Return the (c,) number of messages as of `_loads`, by the number of the round of each cell."""
+    """Return the (c,) number of messages as of `_loads`, by the number of the round of each cell; -1: none."""
     turn = 2 * number + (row < to) if flows.one_way and flows.takes_turns else number
     most = np.zeros(row.size, dtype=np.int64)
     for place in (placement.switch, placement.group):
         a, b = place[row].astype(np.int64), place[to].astype(np.int64)
-        away = a != b
+        away = (a != b) & (number >= 0)
         for end in (a, b):
             flows_of_end = distinct_codes(turn[away] * (int(place.max()) + 1) + end[away])
             most[away] = np.maximum(most[away], flows_of_end.occurrences[flows_of_end.number])

@@ -45,10 +45,10 @@ def test_the_hosts_of_a_switch_are_no_population_where_some_of_them_look_fast(sw
 @pytest.mark.parametrize("hidden", [0, 2])
 def test_slow_hosts_of_several_switches_are_a_population_and_hidden_ones_are_not_among_the_fast(hidden: int) -> None:
     slow = list(range(4, HOSTS, 4))
-    found = populations(hidden, slow)
-    assert found is not None
-    assert set(found.label[slow].tolist()) - {-1} == {1}
-    assert np.count_nonzero(found.label < 0) == hidden
+    division = populations(hidden, slow)
+    assert division is not None
+    assert set(division.label[slow].tolist()) - {-1} == {1}
+    assert np.count_nonzero(division.label < 0) == hidden
 
 
 def rail_fabric(blocks: int, hosts: int, rails: int) -> Fabric:

@@ -57,12 +57,12 @@ def test_both_directions_at_once_share_links_and_the_slower_one_counts(name: str
     assert partner is not None
     flows = counted_at_once(fabric, partner)
     slower = np.maximum(flows, np.take_along_axis(flows, np.maximum(partner, 0), axis=0)) * (partner >= 0)
-    every = np.ones(partner.shape[1], dtype=bool)
-    load = loads(view.pairs, view.message_paths, every, None, at_once=True)
+    columns = np.ones(partner.shape[1], dtype=bool)
+    load = loads(view.pairs, view.message_paths, columns, None, at_once=True)
     np.testing.assert_array_equal(load, np.count_nonzero(slower[..., None] >= STEPS, axis=-1))
-    alone = never_shared(view.pairs, view.message_paths, every, None)
+    alone = never_shared(view.pairs, view.message_paths, columns, None)
     np.testing.assert_array_equal(alone, slower <= 1)
-    assert never_shared(view.pairs, view.message_paths, np.zeros_like(every), None).all()
+    assert never_shared(view.pairs, view.message_paths, np.zeros_like(columns), None).all()
 
 
 @pytest.mark.parametrize("flows", [5, 7, 9, 11, 13, 15])
@@ -167,8 +167,8 @@ def test_a_host_of_which_all_streams_had_a_share_of_a_link_is_not_ok(name: str, 
     view, (row,) = View(run, fabric.topology, bidirectional=False), run.rows
     load = loads(view.pairs, view.message_paths, np.ones(view.pairs.value.shape[1], dtype=bool), None)
     assert load is not None
-    times, some = np.array(row.arrays["time_median"]), np.random.default_rng(1).random(load.shape) < 0.9
-    times[(load == 0) & some] = np.nan
+    times, lost = np.array(row.arrays["time_median"]), np.random.default_rng(1).random(load.shape) < 0.9
+    times[(load == 0) & lost] = np.nan
     run = replace(run, rows=(replace(row, arrays={**row.arrays, "time_median": times}),))
     healthy = [finding for finding in diagnose(run, fabric.topology).verdict.findings if finding.state is State.OK]
     assert not [finding for finding in healthy if finding.component in ("host", "switch")]

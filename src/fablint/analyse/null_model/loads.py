@@ -109,11 +109,9 @@ def never_shared(pairs: Pairs, message_paths: MessagePaths, concurrent: Mask, ro
     Pairs of a round run free: where one is delayed, its second message may meet the first ones of others. Parameters:
     as of `loads`, with the (k, n, n) `rounds` of all repeats.
     """
-    of_repeats = [
-        loads(pairs, message_paths, concurrent, one, at_once=True) for one in ((None,) if rounds is None else rounds)
-    ]
     isolated = np.ones(pairs.value.shape, dtype=bool)
-    for load in of_repeats:
+    for of_repeat in (None,) if rounds is None else rounds:
+        load = loads(pairs, message_paths, concurrent, of_repeat, at_once=True)
         isolated &= True if load is None else load == 0
     return isolated
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from fablint.analyse.explain.evidence import Evidence
 from fablint.analyse.null_model.effects import Effects
+from fablint.analyse.null_model.loads import STEPS
 from fablint.analyse.null_model.median_polish import median_error
 from fablint.analyse.observations.message_paths import MessagePaths
 from fablint.analyse.observations.pair_matrix import Pairs
@@ -95,17 +96,22 @@ def _distinct_partners(pairs: Pairs, placement: Placement, nic: int, *, sides: S
 
 
 def _hidden_by_load(effects: Effects) -> Floats:
-    """Return the (2, n) median log-effect of the load on what shows each rank as sender, and as receiver."""
-    pairs = effects.residual
+    """Return the (2, n) median log-effect of shared links on what shows each rank as sender, and as receiver.
+
+    Pairs that were measured at once over unknown links are compared with each other: what that costs hides nothing. A
+    NIC that ranks share is that of their host.
+    """
+    pairs, classes = effects.residual, effects.classes
+    nothing = np.zeros((2, pairs.ranks))
+    if classes.load is None:
+        return nothing
     cells = pairs.sample_cells()
-    cost = effects.classes.cost_of_load(pairs, cells, effects.class_log_time)
-    is_hidden = cost > effects.host_tolerance
-    if effects.classes.load is not None and effects.classes.nic_load is not None:  # a shared NIC is one of its ranks'
-        is_hidden &= effects.classes.load[cells] > effects.classes.nic_load.step[cells]
-    cost = np.where(is_hidden, cost, 0.0)
+    load, cost = classes.load[cells], classes.cost_of_load(pairs, cells, effects.class_log_time)
+    of_nics = 0 if classes.nic_load is None else classes.nic_load.step[cells]
+    cost = np.where((cost > effects.host_tolerance) & (load > of_nics) & (load < len(STEPS)), cost, 0.0)
     shown = effects.informative.counts(cells, "both")
     if not cost[shown].any():
-        return np.zeros((2, pairs.ranks))
+        return nothing
     ends = (cells[0][shown], pairs.destination(cells)[shown])
     return np.stack([np.nan_to_num(GroupedValues.of(cost[shown], end, pairs.ranks).medians()) for end in ends])
 

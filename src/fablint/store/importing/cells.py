@@ -279,3 +279,14 @@ def sharpest(*figures: tuple[float | None, float, float]) -> float | None:
     ]
     usable = [candidate for candidate in candidates if measurable(candidate[1])]
     return min(usable)[1] if usable else None
+
+
+def have_one_direction(cells: Cells) -> bool:
+    """Tell whether no round has both directions of a pair: the other one is no missing measurement."""
+    backward = cells.src > cells.dst
+    there, back = (
+        np.stack([cells.round, np.minimum(cells.src, cells.dst), np.maximum(cells.src, cells.dst)])[:, chosen]
+        for chosen in (~backward, backward)
+    )
+    both = np.concatenate([np.unique(there, axis=1), np.unique(back, axis=1)], axis=1)
+    return bool(backward.any() and np.unique(both, axis=1).shape[1] == both.shape[1])

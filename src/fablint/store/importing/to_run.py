@@ -21,7 +21,16 @@ from fablint.model.facts.json_objects import facts_of
 from fablint.model.facts.row_attributes import RowFacts
 from fablint.model.facts.run_attributes import ExcludedLine, Import, LaunchFacts, RunFacts
 from fablint.model.host_name import unified
-from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, RankName, needed, times_before
+from fablint.store.importing.cells import (
+    EVERYBODY,
+    Body,
+    Cells,
+    Imported,
+    RankName,
+    have_one_direction,
+    needed,
+    times_before,
+)
 from fablint.version import __version__
 
 SMALL = 1 << 22  # cells of an array that is allocated even if sparse: 16 MiB a statistic
@@ -196,7 +205,7 @@ def _row(name: str, bodies: Sequence[Body], rank_host: Ints) -> Row:
     }
     if layout == "list" and body.pattern == "all-pairs":
         attributes["pattern"] = "rounds"
-        if body.order == "parallel" and _have_one_direction(cells):
+        if body.order == "parallel" and have_one_direction(cells):
             attributes["directions"] = "one"
     attributes |= _damage(bodies)
     if attributes["state"] != "complete":
@@ -266,17 +275,6 @@ def _in_rounds(body: Body, cells: Cells, ranks: int) -> bool:
     triples = np.concatenate([cells.src, cells.dst]), np.tile(cells.round, 2), np.concatenate([cells.dst, cells.src])
     partners = np.unique(np.stack(triples), axis=1)
     return bool(2 * pairs < ranks * (ranks - 1) and np.unique(partners[:2], axis=1).shape[1] == partners.shape[1])
-
-
-def _have_one_direction(cells: Cells) -> bool:
-    """Tell whether no round has both directions of a pair: the other one is no missing measurement."""
-    backward = cells.src > cells.dst
-    there, back = (
-        np.stack([cells.round, np.minimum(cells.src, cells.dst), np.maximum(cells.src, cells.dst)])[:, chosen]
-        for chosen in (~backward, backward)
-    )
-    both = np.concatenate([np.unique(there, axis=1), np.unique(back, axis=1)], axis=1)
-    return bool(backward.any() and np.unique(both, axis=1).shape[1] == both.shape[1])
 
 
 def _apart(cells: Cells, at: Ints, planned: Sequence[int]) -> tuple[Ints, list[int]]:

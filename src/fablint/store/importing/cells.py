@@ -81,6 +81,17 @@ class Cells:
         """(K,) whether the cell has a figure."""
         return np.asarray(np.logical_or.reduce([np.isfinite(values) for values in self.seconds.values()]), np.bool_)
 
+    @property
+    def have_one_direction(self) -> bool:
+        """True if no round has both directions of a pair: the other one is no missing measurement."""
+        backward = self.src > self.dst
+        there, back = (
+            np.stack([self.round, np.minimum(self.src, self.dst), np.maximum(self.src, self.dst)])[:, chosen]
+            for chosen in (~backward, backward)
+        )
+        both = np.concatenate([np.unique(there, axis=1), np.unique(back, axis=1)], axis=1)
+        return bool(backward.any() and np.unique(both, axis=1).shape[1] == both.shape[1])
+
     def chosen(self, mask: Mask) -> Cells:
         """Return the cells that a (K,) mask selects."""
         seconds = {name: values[mask] for name, values in self.seconds.items()}
@@ -279,14 +290,3 @@ def sharpest(*figures: tuple[float | None, float, float]) -> float | None:
     ]
     usable = [candidate for candidate in candidates if measurable(candidate[1])]
     return min(usable)[1] if usable else None
-
-
-def have_one_direction(cells: Cells) -> bool:
-    """Tell whether no round has both directions of a pair: the other one is no missing measurement."""
-    backward = cells.src > cells.dst
-    there, back = (
-        np.stack([cells.round, np.minimum(cells.src, cells.dst), np.maximum(cells.src, cells.dst)])[:, chosen]
-        for chosen in (~backward, backward)
-    )
-    both = np.concatenate([np.unique(there, axis=1), np.unique(back, axis=1)], axis=1)
-    return bool(backward.any() and np.unique(both, axis=1).shape[1] == both.shape[1])

@@ -21,16 +21,7 @@ from fablint.model.facts.json_objects import facts_of
 from fablint.model.facts.row_attributes import RowFacts
 from fablint.model.facts.run_attributes import ExcludedLine, Import, LaunchFacts, RunFacts
 from fablint.model.host_name import unified
-from fablint.store.importing.cells import (
-    EVERYBODY,
-    Body,
-    Cells,
-    Imported,
-    RankName,
-    have_one_direction,
-    needed,
-    times_before,
-)
+from fablint.store.importing.cells import EVERYBODY, Body, Cells, Imported, RankName, needed, times_before
 from fablint.version import __version__
 
 SMALL = 1 << 22  # cells of an array that is allocated even if sparse: 16 MiB a statistic
@@ -205,7 +196,7 @@ def _row(name: str, bodies: Sequence[Body], rank_host: Ints) -> Row:
     }
     if layout == "list" and body.pattern == "all-pairs":
         attributes["pattern"] = "rounds"
-        if body.order == "parallel" and have_one_direction(cells):
+        if body.order == "parallel" and cells.have_one_direction:
             attributes["directions"] = "one"
     attributes |= _damage(bodies)
     if attributes["state"] != "complete":

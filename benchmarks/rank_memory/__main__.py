@@ -44,7 +44,8 @@ def measured_kib(ranks: int, row: str, mpicxx: Path | None) -> tuple[int, int]:
     environ = launcher.kind.environ(oversubscribed=True, unbound=False)
     with tempfile.TemporaryDirectory() as folder:
         request = f"--output {folder}/x.run\n{row}\n\n"
-        process = launcher.start(system, plan, [str(engine.path), "--serve"], environ, 300.0, request)
+        process = launcher.start(system, plan, [str(engine.path), "--serve"], environ, 300.0, is_served=True)
+        process.feed(request)
         try:
             while '"end"' not in (process.read_line(300.0) or ""):
                 pass

@@ -51,10 +51,10 @@ def make_fabric(folder: Path, fabric: Sequence[str]) -> Truth:
     return truth
 
 
-def run_engine(folder: Path, engine: Path, arguments: Sequence[str]) -> None:
+def run_engine(folder: Path, engine: Path, arguments: Sequence[str], limit_s: float = 900) -> None:
     """The engine on the fabric in `folder`."""
     argv = [sys.executable, str(BED / "simfabric.py"), "run", "--platform", "net.so", "--", str(engine), *arguments]
-    done = subprocess.run(argv, cwd=folder, env=_environ(folder), capture_output=True, text=True, timeout=900)
+    done = subprocess.run(argv, cwd=folder, env=_environ(folder), capture_output=True, text=True, timeout=limit_s)
     assert done.returncode == 0, done.stderr
 
 

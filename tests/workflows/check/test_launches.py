@@ -37,9 +37,11 @@ HOSTS = [f"h{number}" for number in range(6)]
 REQUEST = request_of(HOSTS)
 ROUNDS = all_rounds(REQUEST.placement(), 2, seed=1)
 
+Started = tuple[Launches, Notes]
+
 
 @pytest.fixture
-def started(cluster: FakeCluster, tmp_path: Path) -> tuple[Launches, Notes]:
+def started(cluster: FakeCluster, tmp_path: Path) -> Started:
     return launches_of(cluster, REQUEST, tmp_path / "a.run")
 
 
@@ -81,7 +83,7 @@ def planned(hosts: Sequence[str]) -> dict[frozenset[str], set[int]]:
 # ------------------------------------------------------------------------------------------------ no host is lost
 
 
-def test_a_launch_that_loses_no_host_is_the_only_one(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_a_launch_that_loses_no_host_is_the_only_one(cluster: FakeCluster, started: Started) -> None:
     launches, notes = started
     run = launches.begin(stage)
     assert (run.state, launches.count, launches.error, notes.said) == ("complete", 1, "", [])
@@ -90,7 +92,7 @@ def test_a_launch_that_loses_no_host_is_the_only_one(cluster: FakeCluster, start
     assert not (launches.output / "launches").exists()
 
 
-def test_a_further_stage_goes_into_the_same_run(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_a_further_stage_goes_into_the_same_run(cluster: FakeCluster, started: Started) -> None:
     launches, _ = started
     run, going = launches.add(stage(REQUEST, "local"), launches.begin(stage))
     assert going
@@ -105,7 +107,7 @@ def test_a_further_stage_goes_into_the_same_run(cluster: FakeCluster, started: t
 
 
 def test_a_host_whose_rank_died_once_is_measured_with_all_others(
-    cluster: FakeCluster, started: tuple[Launches, Notes], monkeypatch: pytest.MonkeyPatch
+    cluster: FakeCluster, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cluster.dies["h4"] = "edge"
     look = cluster.look
@@ -125,9 +127,7 @@ def test_a_host_whose_rank_died_once_is_measured_with_all_others(
     assert [entry.host for entry in run.facts.lost] == ["h4"]
 
 
-def test_a_host_whose_rank_dies_again_is_left_out_and_the_rest_measured(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
+def test_a_host_whose_rank_dies_again_is_left_out_and_the_rest_measured(cluster: FakeCluster, started: Started) -> None:
     cluster.dies["h4"] = "edge"
     launches, notes = started
     run = launches.begin(stage)
@@ -141,9 +141,7 @@ def test_a_host_whose_rank_dies_again_is_left_out_and_the_rest_measured(
     assert PINNED["host h4 is excluded: a rank"].begins(notes.said[-1])
 
 
-def test_what_was_measured_before_stays_and_is_not_measured_again(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
+def test_what_was_measured_before_stays_and_is_not_measured_again(cluster: FakeCluster, started: Started) -> None:
     cluster.dies["h4"] = "edge"
     launches, _ = started
     first_of_h4 = min(at for pair, rounds in planned(HOSTS).items() if "h4" in pair for at in rounds)
@@ -156,7 +154,7 @@ def test_what_was_measured_before_stays_and_is_not_measured_again(
     assert np.nanmin(began[:, first_of_h4:]) >= LAUNCH_S  # the clock of the first launch
 
 
-def test_the_parts_become_part_of_the_run(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_the_parts_become_part_of_the_run(cluster: FakeCluster, started: Started) -> None:
     cluster.dies["h4"] = "edge"
     launches, _ = started
     launches.begin(stage)
@@ -165,7 +163,7 @@ def test_the_parts_become_part_of_the_run(cluster: FakeCluster, started: tuple[L
     assert {row.name for row in read_run(launches.output).rows} == {"edge-latency"}
 
 
-def test_further_stages_are_measured_without_the_host(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_further_stages_are_measured_without_the_host(cluster: FakeCluster, started: Started) -> None:
     cluster.dies["h4"] = "edge"
     launches, _ = started
     run, going = launches.add(stage(REQUEST, "local"), launches.begin(stage))
@@ -176,7 +174,7 @@ def test_further_stages_are_measured_without_the_host(cluster: FakeCluster, star
     assert run.state == "complete"
 
 
-def test_several_hosts_die_one_after_the_other(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_several_hosts_die_one_after_the_other(cluster: FakeCluster, started: Started) -> None:
     cluster.dies |= {"h1": "edge", "h4": "edge", "h5": "edge"}
     launches, _ = started
     run = launches.begin(stage)
@@ -185,7 +183,7 @@ def test_several_hosts_die_one_after_the_other(cluster: FakeCluster, started: tu
     assert (run.state, launches.count) == ("complete", 4 + MOST_REPEATS)
 
 
-def test_a_host_that_dies_in_a_later_stage(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_a_host_that_dies_in_a_later_stage(cluster: FakeCluster, started: Started) -> None:
     cluster.dies["h2"] = "local"
     launches, _ = started
     run, going = launches.add(stage(REQUEST, "local"), launches.begin(stage))
@@ -195,7 +193,7 @@ def test_a_host_that_dies_in_a_later_stage(cluster: FakeCluster, started: tuple[
     assert list(launches.recovery.failed_hosts) == ["h2"]
 
 
-def test_only_two_are_left(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_only_two_are_left(cluster: FakeCluster, started: Started) -> None:
     """The run is complete: no other pair can be measured."""
     cluster.dies |= dict.fromkeys(but("h0"), "edge")
     launches, _ = started
@@ -208,9 +206,7 @@ def test_only_two_are_left(cluster: FakeCluster, started: tuple[Launches, Notes]
 # ------------------------------------------------------------------------------------------------ hosts are asked
 
 
-def test_a_host_that_does_not_answer_is_believed_to_be_the_one(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
+def test_a_host_that_does_not_answer_is_believed_to_be_the_one(cluster: FakeCluster, started: Started) -> None:
     """Whichever host the launch reports, and without a trial."""
     cluster.mute, cluster.silent, cluster.reports = {"h3"}, {"h3"}, but("h3")
     launches, notes = started
@@ -221,7 +217,7 @@ def test_a_host_that_does_not_answer_is_believed_to_be_the_one(
     assert notes.said[-1] == PINNED["host h3 is excluded: no answer"]
 
 
-def test_several_that_do_not_answer_are_left_out_at_once(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_several_that_do_not_answer_are_left_out_at_once(cluster: FakeCluster, started: Started) -> None:
     cluster.mute, cluster.silent = {"h1", "h3"}, {"h1", "h3"}
     launches, _ = started
     run = launches.begin(stage)
@@ -233,9 +229,7 @@ def test_several_that_do_not_answer_are_left_out_at_once(cluster: FakeCluster, s
 # ------------------------------------------------------------------------------------------------ a launch stalls
 
 
-def test_of_two_hosts_that_report_each_other_trials_find_the_faulty_one(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
+def test_of_two_hosts_that_report_each_other_trials_find_the_faulty_one(cluster: FakeCluster, started: Started) -> None:
     cluster.mute, cluster.reports = {"h3"}, HOSTS
     launches, _ = started
     run = launches.begin(stage)
@@ -246,7 +240,7 @@ def test_of_two_hosts_that_report_each_other_trials_find_the_faulty_one(
     assert {entry.host for entry in run.facts.lost} > {"h3"}  # all that were reported
 
 
-def test_a_wrong_report_is_corrected(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_a_wrong_report_is_corrected(cluster: FakeCluster, started: Started) -> None:
     cluster.mute, cluster.reports = {"h3"}, but("h3")
     launches, _ = started
     run = launches.begin(stage)
@@ -254,9 +248,7 @@ def test_a_wrong_report_is_corrected(cluster: FakeCluster, started: tuple[Launch
     assert rounds_of(run) == planned(but("h3"))
 
 
-def test_two_hosts_that_stall_only_with_each_other_are_kept_apart(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
+def test_two_hosts_that_stall_only_with_each_other_are_kept_apart(cluster: FakeCluster, started: Started) -> None:
     cluster.cut = {frozenset(("h1", "h5"))}
     launches, _ = started
     run = launches.begin(stage)
@@ -268,9 +260,7 @@ def test_two_hosts_that_stall_only_with_each_other_are_kept_apart(
     assert cluster.measuring[-1].hosts == tuple(HOSTS)
 
 
-def test_what_is_cut_is_not_tried_again_in_further_stages(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
+def test_what_is_cut_is_not_tried_again_in_further_stages(cluster: FakeCluster, started: Started) -> None:
     cluster.cut = {frozenset(("h1", "h5"))}
     launches, _ = started
     run = launches.begin(stage)
@@ -281,7 +271,7 @@ def test_what_is_cut_is_not_tried_again_in_further_stages(
     assert met(run, "local-latency") == pairs_of(HOSTS) - cluster.cut
 
 
-def test_trials_are_not_launches_of_the_check(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_trials_are_not_launches_of_the_check(cluster: FakeCluster, started: Started) -> None:
     cluster.mute = {"h3"}
     launches, _ = started
     launches.begin(stage)
@@ -292,7 +282,7 @@ def test_trials_are_not_launches_of_the_check(cluster: FakeCluster, started: tup
 
 
 def test_a_launch_that_names_no_host_is_repeated(
-    cluster: FakeCluster, started: tuple[Launches, Notes], monkeypatch: pytest.MonkeyPatch
+    cluster: FakeCluster, started: Started, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its launcher may have been killed."""
     cluster.mute, cluster.wordless = {"h3"}, True
@@ -311,9 +301,7 @@ def test_a_launch_that_names_no_host_is_repeated(
     assert note.endswith(" it was repeated: it stalls")
 
 
-def test_where_no_host_is_found_the_run_stays_incomplete_and_says_why(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
+def test_where_no_host_is_found_the_run_stays_incomplete_and_says_why(cluster: FakeCluster, started: Started) -> None:
     cluster.mute, cluster.wordless = {"h3"}, True
     launches, _ = started
     run = launches.begin(stage)
@@ -324,9 +312,7 @@ def test_where_no_host_is_found_the_run_stays_incomplete_and_says_why(
     assert met(run) <= pairs_of(but("h3"))  # what was measured is kept
 
 
-def test_a_stage_after_which_no_host_is_found_is_the_last(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
+def test_a_stage_after_which_no_host_is_found_is_the_last(cluster: FakeCluster, started: Started) -> None:
     launches, _ = started
     run = launches.begin(stage)
     cluster.mute, cluster.wordless = {"h3"}, True
@@ -335,9 +321,7 @@ def test_a_stage_after_which_no_host_is_found_is_the_last(
     assert rounds_of(run) == planned(HOSTS)
 
 
-def test_a_launch_that_leaves_nothing_since_a_host_is_gone(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
-) -> None:
+def test_a_launch_that_leaves_nothing_since_a_host_is_gone(cluster: FakeCluster, started: Started) -> None:
     launches, _ = started
     run = launches.begin(stage)
     cluster.unreached, cluster.silent = {"h2"}, {"h2"}
@@ -366,7 +350,7 @@ def test_all_ranks_of_a_lost_host_are_left_out(cluster: FakeCluster, tmp_path: P
 # ------------------------------------------------------------------------------------------------ the run directory
 
 
-def test_a_run_that_lost_a_host_can_be_resumed(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_a_run_that_lost_a_host_can_be_resumed(cluster: FakeCluster, started: Started) -> None:
     """When the host is back: every row has its rounds in the run."""
     cluster.dies["h4"] = "edge"
     launches, _ = started
@@ -378,7 +362,7 @@ def test_a_run_that_lost_a_host_can_be_resumed(cluster: FakeCluster, started: tu
         assert rounds_of(resumed.run, row) == planned(HOSTS)
 
 
-def test_hosts_that_call_themselves_otherwise_are_found(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_hosts_that_call_themselves_otherwise_are_found(cluster: FakeCluster, started: Started) -> None:
     """`h4` is `h4.site.org` to itself: `measurement.measure` takes both for the same host."""
     cluster.dies["h4"], cluster.domain = "edge", ".site.org"
     launches, _ = started
@@ -388,7 +372,7 @@ def test_hosts_that_call_themselves_otherwise_are_found(cluster: FakeCluster, st
 
 
 def test_of_hosts_that_call_themselves_otherwise_nothing_is_measured_twice(
-    cluster: FakeCluster, started: tuple[Launches, Notes]
+    cluster: FakeCluster, started: Started
 ) -> None:
     cluster.mute, cluster.silent, cluster.domain = {"h4"}, {"h4"}, ".site.org"
     launches, _ = started
@@ -397,7 +381,7 @@ def test_of_hosts_that_call_themselves_otherwise_nothing_is_measured_twice(
     assert run.state == "complete"
 
 
-def test_lost_hosts_of_later_launches_are_recorded(cluster: FakeCluster, started: tuple[Launches, Notes]) -> None:
+def test_lost_hosts_of_later_launches_are_recorded(cluster: FakeCluster, started: Started) -> None:
     cluster.dies |= {"h1": "edge", "h4": "edge"}
     launches, _ = started
     run = launches.begin(stage)

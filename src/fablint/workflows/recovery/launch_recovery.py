@@ -39,7 +39,7 @@ class LaunchRecovery(Protocol):
 
     @property
     def notes(self) -> Sequence[Note]:
-        """Why launches were repeated."""
+        """Reasons of repeated launches."""
 
     def exclude_causes(self, failure: LaunchFailure) -> bool:
         """Exclude the hosts that caused a failure.

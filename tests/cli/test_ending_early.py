@@ -12,7 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from fablint.store import read_run
 from fablint_command import COMMAND, Fablint
+from fact_cases import attributes_of
 from pinned import pinned_by
 
 PINNED = pinned_by("cli.toml", __file__)
@@ -48,7 +50,7 @@ class Running:
 
     @property
     def attributes(self) -> dict:
-        return json.loads((self.path / "zarr.json").read_text())["attributes"]
+        return attributes_of(read_run(self.path))
 
     def end(self) -> tuple[int, str]:
         _, chatter = self.process.communicate(timeout=120)

@@ -14,6 +14,7 @@ import pytest
 
 from fablint.model.registry import KERNELS, PATTERNS, SYNCS, WINS
 from fablint.model.registry.option_values import parse_sizes
+from fablint.store import read_run
 from fablint.workflows import benchmark
 from fablint_command import COMMAND, Fablint
 from pinned import pinned_by
@@ -181,7 +182,7 @@ def test_counts_are_kept_exactly(bench, tmp_path):
 def test_ranks_go_to_the_hosts_of_the_list(bench, tmp_path):
     done = bench(f"osu_bw --hosts {HOST} --ppn 2 --sizes 8 {FEW} -o x.run")
     assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads((tmp_path / "x.run/zarr.json").read_text())["attributes"]["rank_host"] == [0, 0]
+    assert list(read_run(tmp_path / "x.run").rank_host) == [HOST, HOST]
     served = bench(f"net_sanitizer --servers {HOST} --clients {HOST} --clients-nranks 2 --bsize 8")
     assert served.returncode == 0
     assert "#nservers=1 nclients=2 " in served.stdout

@@ -36,7 +36,9 @@ from fablint.measure.launchers.launcher import Death
 from fablint.measure.launchers.rendezvous import Joining, name_missing
 from fablint.model import Plan, PlanRow, Slots
 from fablint.plan.rows.row_text import parse_row
+from fablint.store import read_run
 from fablint.system import System
+from fact_cases import attributes_of
 from pinned import pinned_by
 from tested_mpis import built_engine, tested_mpis as selected_mpis
 
@@ -176,8 +178,7 @@ class FakeHosts:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads((self.run / "zarr.json").read_text())["attributes"]
-        return found
+        return attributes_of(read_run(self.run))
 
 
 @pytest.fixture

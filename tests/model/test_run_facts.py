@@ -38,7 +38,7 @@ def test_each_documented_attribute_is_a_field(section, kind) -> None:
     table = FORMAT_PAGE.read_text().split(f"## {section}\n")[1].split("\n## ")[0]
     lines = [line.split(" | ")[0] for line in table.splitlines() if line.startswith("| `")]
     documented = {name for line in lines for name in line.split("`")[1::2]}
-    assert len(documented) > 20
+    assert len(documented) > 15
     assert documented <= keys_of(kind)
 
 

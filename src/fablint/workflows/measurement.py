@@ -128,9 +128,7 @@ def measure(context: Context, plan: Plan, output: Path, options: Sequence[str] =
     if outcome.status == InternalError.exit_code:
         raise InternalError(f"engine: {outcome.error}")
     if not has_run:
-        remove_launch(output)
-        with suppress(OSError):  # the engine created it and could write nothing into it
-            output.rmdir()
+        _remove_unmeasured(output)
         if full := reported_full_disk(outcome.error, output):
             raise full
         raise _nothing_measured(outcome, "nothing was measured")
@@ -170,8 +168,8 @@ def _remove_unmeasured(output: Path) -> None:
     remove_launch(output)
     with suppress(OSError):
         if {path.name for path in output.iterdir()} <= {"zarr.json", TABLES, ROUNDS}:
-            (output / "zarr.json").unlink()
-            shutil.rmtree(output / TABLES)
+            (output / "zarr.json").unlink(missing_ok=True)
+            shutil.rmtree(output / TABLES, ignore_errors=True)
             output.rmdir()  # not with rounds files, which have an owner
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given, strategies as st
 import finding_cases
 from fablint.analyse import diagnose, with_additional
 from fablint.model import ComponentKind, Coverage, Diagnosis, Finding, State, Verdict, VerdictWord
+from fablint.model.facts.failed_rank import FailedRank
 from fablint.simulate import Noise, full_mesh, simulate
 from fablint.store import read_run, set_state, write_run
 from fablint.text import notes as noted
@@ -19,7 +21,7 @@ from finding_cases import note_texts
 
 MESH = full_mesh(4, 4)
 CODES: dict[VerdictWord, int] = {"pass": 0, "fault": 1, "incomplete": 3}
-LOST = {"rank": 5, "host": "h05", "round": 3, "partner": 6, "reason": "failed (silent for 20 s)"}
+LOST = FailedRank(5, "h05", 3, 6, "failed (silent for 20 s)")
 
 
 def finding(state: State, name: str = "h09", component: ComponentKind = "host", evidence: str = "") -> Finding:
@@ -154,7 +156,7 @@ def test_a_cut_host_is_at_fault_by_its_nic_alone(cut: ComponentKind, tmp_path: P
     """Both ends of a pair report each other when one is cut off; here while they connected."""
     path = tmp_path / "a.run"
     write_run(path, simulate(MESH, noise=Noise(scale=0.01, spike_share=0)))
-    set_state(path, "interrupted", [LOST, {**LOST, "rank": 6, "host": "h06", "partner": 5}])
+    set_state(path, "interrupted", [LOST, replace(LOST, rank=6, host="h06", partner=5)])
     before = diagnose(read_run(path), MESH.topology)
     assert {one.name for one in before.verdict.findings if one.state is State.SUSPECT} == {"h05", "h06"}
     known = finding(State.FAULT, "h05", cut, evidence="link down, 15 others up")
@@ -168,7 +170,7 @@ def test_a_cut_host_is_at_fault_by_its_nic_alone(cut: ComponentKind, tmp_path: P
 def test_the_partner_of_a_suspect_host_is_not_reported_as_well(tmp_path: Path) -> None:
     path = tmp_path / "a.run"
     write_run(path, simulate(MESH, noise=Noise(scale=0.01, spike_share=0)))
-    set_state(path, "interrupted", [{**LOST, "rank": 6, "host": "h06", "partner": 5}])
+    set_state(path, "interrupted", [replace(LOST, rank=6, host="h06", partner=5)])
     before = diagnose(read_run(path), MESH.topology)
     known = finding(State.SUSPECT, "h05", evidence="starts at times")
     after = with_additional(before, [known]).verdict
@@ -182,7 +184,7 @@ def test_the_ends_of_a_cut_route_are_not_reported_as_well(tmp_path: Path) -> Non
     """A host that failed with another host, too, is."""
     path = tmp_path / "a.run"
     write_run(path, simulate(MESH, noise=Noise(scale=0.01, spike_share=0)))
-    entries = [LOST, {**LOST, "rank": 6, "host": "h06", "partner": 5}, {**LOST, "rank": 6, "host": "h06", "partner": 7}]
+    entries = [LOST, replace(LOST, rank=6, host="h06", partner=5), replace(LOST, rank=6, host="h06", partner=7)]
     route = finding_cases.finding(State.SUSPECT, "route", "h05=h06")
     for known, left in ((entries[:2], set()), (entries, {"h06"})):
         set_state(path, "interrupted", known)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from fablint.store import read_run
 from fablint_command import Fablint
 
 HOSTS = [f"n{number}" for number in range(1, 9)]
@@ -141,8 +142,8 @@ def test_a_host_without_any_figure_is_named_and_not_judged(
     assert not_judged(fablint, "said.out") == [name]
     done = fablint("import", "said.out", "-o", "kept.run")
     assert done.returncode in (0, 3), done.stderr
-    said = json.loads((tmp_path / "kept.run" / "zarr.json").read_text())["attributes"]
-    assert (len(said["hosts"]), said["state"]) == (8, "interrupted")
+    kept = read_run(tmp_path / "kept.run")
+    assert (len(kept.hosts), kept.state) == (8, "interrupted")
     assert not_judged(fablint, "kept.run") == [name]
 
 

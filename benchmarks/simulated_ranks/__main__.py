@@ -1,6 +1,6 @@
 """The stratified rounds of a check with thousands of ranks of the real engine, on a fabric simulated by SimGrid.
 
-    python benchmarks/simulated_ranks.py [--leaves 128 --hosts-per-leaf 32 --spines 16] [--bytes 65536]
+    python benchmarks/simulated_ranks [--leaves 128 --hosts-per-leaf 32 --spines 16] [--bytes 65536]
 
 One up-link of a leaf has half of its bandwidth. Printed are the memory of all ranks together (they are threads of one
 process, each with its own copy of the engine's data), the CPU time of the simulation, missing measurements, and the
@@ -20,7 +20,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "engine"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "tests" / "engine"))
 from simgrid_bed import BED, build_smpi_engine, make_fabric, run_engine, topology_of
 
 from fablint.analyse import diagnose

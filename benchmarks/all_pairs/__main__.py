@@ -7,12 +7,13 @@ iterations less what these take. A ratio below 1 is less time of fablint's.
 The programs are found on the PATH, built for the MPI in use: `mpiGraph`, and `mpilinktest` of LinkTest 1. The run of
 LinkTest writes no file (`-W 0`), and repeats no slow pair (`-Z 0`).
 
-    python benchmarks/all_pairs.py [--mpicxx mpicxx.mpich] [--repetitions 9] [--only 'mpiGraph, 16']
+    python benchmarks/all_pairs [--mpicxx mpicxx.mpich] [--repetitions 9] [--only 'mpiGraph, 16']
 """
 
 from __future__ import annotations
 
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -21,6 +22,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
 from comparison.alternating import ratio_of_medians, turns
 from comparison.launching import Bench, begin
 from comparison.peer_table import print_installed

@@ -241,4 +241,4 @@ def test_text_that_is_no_kernel_log_has_no_finding(log: str) -> None:
 
 
 def test_all_checks_of_the_host_are_tried() -> None:
-    assert len(OWN) == 79
+    assert len(OWN) == 82

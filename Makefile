@@ -41,7 +41,7 @@ export CCACHE_NOHASHDIR := 1
 # every worker of pytest all tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: sbom demo docs reference test test-engine test-python test-bytecode test-fast test-long test-engine-long test-python-long dev bench new-check new-importer new-kernel sentences lint lint-python lint-engine format-engine clean
+.PHONY: sbom demo docs reference test test-engine test-python test-bytecode test-fast test-long test-engine-long test-python-long test-python-alone dev bench new-check new-importer new-kernel sentences lint lint-python lint-engine format-engine clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.engine
@@ -55,7 +55,10 @@ test: dev
 	$(MAKE) --jobs=2 --output-sync=target lint-python format-engine test-engine test-bytecode
 	$(MAKE) test-python
 
-test-long: test-engine-long test-python-long
+# The engine's tests keep one CPU busy most of the time, those of Python wait for launchers: side by side.
+test-long: dev
+	$(MAKE) --jobs=2 --output-sync=target test-engine-long test-python-long
+	$(MAKE) test-python-alone
 
 test-fast: dev
 	$(BIN)/python tools/touched_tests.py
@@ -65,16 +68,19 @@ test-fast: dev
 test-bytecode: dev
 	-@$(BIN)/python -m pytest --collect-only -qq >/dev/null
 
-# Many tests wait for launchers: two at once on each CPU. A file is on one of the workers, since its tests share fixtures.
-side_by_side = $(BIN)/pytest --numprocesses $(shell expr $$(nproc) \* 2) --dist loadfile --no-loadscope-reorder
+# Many tests wait for launchers: several at once on each CPU. A file is on one of the workers, since its tests share
+# fixtures.
+side_by_side = $(BIN)/pytest --numprocesses $(shell expr $$(nproc) \* $(1)) --dist loadfile --no-loadscope-reorder
 
 test-python: dev
-	$(side_by_side) -m "not long"
+	$(call side_by_side,3) -m "not long"
+
+test-python-long: dev
+	$(call side_by_side,2) -m "long and not alone"
 
 # Tests that measure a virtual cluster need the CPUs for themselves. All are in these folders: to look for them in the
 # others takes 10 s.
-test-python-long: dev
-	$(side_by_side) -m "long and not alone"
+test-python-alone: dev
 	$(BIN)/pytest -m alone tests/cluster/check tests/preflight/pings
 
 TESTED_MPIS = $(shell $(BIN)/python tests/tested_mpis.py)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable
 from dataclasses import fields, replace
@@ -17,7 +18,7 @@ from run_cases import edit_json, list_row, run_of
 from fablint.errors import BrokenRunError
 from fablint.model import Run
 from fablint.model.facts.run_attributes import RunFacts
-from fablint.store import read_run, write_run
+from fablint.store import open_run, read_run, write_run
 from fablint.store.facts.columns import COLUMNS
 from fact_cases import attributes_of, with_facts
 
@@ -84,6 +85,16 @@ def test_facts_of_ranks_and_hosts_are_read_as_written(path: Path) -> None:
     assert plain(attributes_of(run)) == plain(attributes_of(whole))
     assert plain(attributes_of(run.rows[0])) == plain(attributes_of(whole.rows[0]))
     assert run.facts.nics["nid000"] is run.facts.nics["nid002"]
+
+
+def test_facts_with_stored_counters_are_json_and_attributes_of_any_writer(path: Path, tmp_path: Path) -> None:
+    """`show --json` prints them, and users write what they open."""
+    run = read_run(path)
+    for item in (run, run.rows[0]):
+        assert json.loads(json.dumps(attributes_of(item)))["counters"] == plain(attributes_of(item))["counters"]
+    open_run(path).to_zarr(tmp_path / "copy.zarr", consolidated=False)
+    copied = zarr.open_group(tmp_path / "copy.zarr", mode="r").attrs["counters"]
+    assert copied["before"]["nid000"] == BEFORE["nid000"]
 
 
 def test_each_list_of_ranks_is_an_array(path: Path) -> None:

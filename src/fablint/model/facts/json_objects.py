@@ -45,7 +45,7 @@ def document_of(facts: Any) -> dict[str, Any]:
     """Return facts as the JSON object that has them, with the unknown keys of the object that they were read from.
 
     Fields that the object did not have are omitted where they have their default; of facts that were not read those
-    whose default is empty.
+    whose default is empty. Values that are read when they are used, as counters of a run directory, are read.
     """
     source = getattr(facts, SOURCE, {})
     changed = {}
@@ -55,7 +55,11 @@ def document_of(facts: Any) -> dict[str, Any]:
                 changed[each.name] = _plain(value)
         elif not ((source or each.is_optional) and (value == each.default or value == [])):
             changed[each.name] = _plain(value)
-    return {**source, **changed}
+    return {name: _read_out(value) for name, value in {**source, **changed}.items()}
+
+
+def _read_out(value: Any) -> Any:
+    return {key: _read_out(each) for key, each in value.items()} if isinstance(value, Mapping) else value
 
 
 class _OtherTypeError(Exception):
@@ -171,6 +175,6 @@ def _has_records(kind: Any) -> bool:
 def _plain(value: Any) -> Any:
     if is_dataclass(value):
         return document_of(value)
-    if isinstance(value, dict):
+    if isinstance(value, Mapping):
         return {key: _plain(each) for key, each in value.items()}
     return [_plain(each) for each in value] if isinstance(value, list | tuple) else value

@@ -52,10 +52,7 @@ def _write_row(group: Any, row: Row, run: Run) -> None:
 
 
 def _plain(facts: RunFacts | RowFacts) -> dict[str, Any]:
-    return {
-        name: value if _is_plain(value) else json.dumps(value, default=dict)
-        for name, value in document_of(facts).items()
-    }
+    return {name: value if _is_plain(value) else json.dumps(value) for name, value in document_of(facts).items()}
 
 
 def _is_plain(value: Any) -> bool:

@@ -21,7 +21,7 @@ _COLUMNS = ("#", "IB#", "LWA", "LSA", "Neighbor Guid", "N#", "Neighbor Descripti
 _KINDS = {"1": "CA", "2": "SW", "3": "RT"}
 _WIDTHS = {"1": "1x", "2": "4x", "4": "8x", "8": "12x", "16": "2x"}  # PortInfo.LinkWidthActive
 # bits of PortInfo.LinkSpeedActive, then those of LinkSpeedExtActive, then FDR10 of Mellanox's own record
-_SPEEDS = {1: "2.5", 2: "5", 4: "10", 1 << 8: "14", 1 << 9: "25", 1 << 10: "50", 1 << 11: "100", 1 << 12: "200"}
+_SPEEDS = {1: "SDR", 2: "DDR", 4: "QDR", 1 << 8: "FDR", 1 << 9: "EDR", 1 << 10: "HDR", 1 << 11: "NDR", 1 << 12: "XDR"}
 _SPEEDS |= {1 << 16: "FDR10"}
 
 
@@ -43,8 +43,8 @@ class IbDiagnetList:
 
 
 def _port(kind: str, ports: str, node: str, description: str | None, number: str) -> Port:
-    is_switch, is_router = kind.upper() == "SW", kind.upper() == "RT"
-    return Port(node, description or "", str(int(number, 16)), is_switch, int(ports, 16), is_router)
+    kind = kind.upper()
+    return Port(node, description or "", str(int(number, 16)), kind == "SW", int(ports, 16), kind == "RT")
 
 
 class IbDiagnetTables:

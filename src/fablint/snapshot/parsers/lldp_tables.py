@@ -83,7 +83,7 @@ def _columns(line: str) -> list[tuple[str, int]]:
 
 
 def _entry(cells: _Cells) -> dict[str, Any]:
-    """Return a neighbour; a device whose port is an address is no switch, unless its capabilities say so."""
+    """Return a neighbour; a device whose port is an address is not a switch, unless its capabilities say so."""
     port, letters = cells[_THERE], cells.get(_CAPABILITY)
     is_address = _ADDRESS.fullmatch(port) is not None
     digits = re.sub(r"[^0-9a-f]", "", port.lower())

@@ -32,7 +32,7 @@ class TableArray:
             raise BrokenRunError(f"{folder / 'zarr.json'}: type {node.get('data_type')} where {dtype} belongs", DAMAGED)
         shape = node.get("shape")
         if not isinstance(shape, list) or len(shape) != ndim or not all(type(n) is int and n >= 0 for n in shape):
-            raise BrokenRunError(f"{folder / 'zarr.json'}: {shape} is no shape of {ndim} dimensions", DAMAGED)
+            raise BrokenRunError(f"{folder / 'zarr.json'}: {shape} is not a shape of {ndim} dimensions", DAMAGED)
         self.folder, self.dtype, self.shape = folder, dtype, tuple(shape)
         self._chunks = _plain_chunks(node, dtype)
 

@@ -83,7 +83,7 @@ class Cells:
 
     @property
     def have_one_direction(self) -> bool:
-        """True if no round has both directions of a pair: the other one is no missing measurement."""
+        """True if no round has both directions of a pair: the other one is not missing."""
         backward = self.src > self.dst
         there, back = (
             np.stack([self.round, np.minimum(self.src, self.dst), np.maximum(self.src, self.dst)])[:, chosen]

@@ -98,7 +98,7 @@ def heading_of(text: str) -> str:
 
 
 def is_preface(line: str) -> bool:
-    """Return whether a line is no part of the table: a comment, a line for Excel, or a rule."""
+    """Return whether a line does not belong to the table: a comment, a line for Excel, or a rule."""
     is_rule = ("--" in line or "==" in line) and not line.strip("-+|:= \t")
     return is_rule or _PREFACE.match(line) is not None
 

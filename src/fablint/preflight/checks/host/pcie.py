@@ -7,7 +7,7 @@ from typing import Any
 
 from fablint.model.preflight_results import Result, Severity
 from fablint.preflight.check import Check
-from fablint.preflight.host import CXI, INFINIBAND, NET, Host
+from fablint.preflight.host import CXI, INFINIBAND, NET, PCI, Host
 from fablint.preflight.judges import at_least_peers, growth, limit, uniform
 from fablint.preflight.judges.growth import CountedPart, Excess, Limit
 from fablint.preflight.judges.outputs import NO_PCI_DEVICE
@@ -15,7 +15,6 @@ from fablint.preflight.judges.peers import Part
 from fablint.snapshot.cards import bridges_above
 from fablint.snapshot.parsers.tallies import pcie_figure
 
-_PCI = "/sys/bus/pci/devices"
 _ONES = "63"  # 6 bits of the register of the link, the number of lanes
 _GPU_CLASSES = ("0x0302", "0x1200")  # 3D controller, processing accelerator
 
@@ -50,7 +49,7 @@ def _is_silent(host: Host, folder: str) -> bool:
 
 
 def _answers(check: Check, host: Host) -> Iterable[Result]:
-    gpus = {f"GPU {address}": f"{_PCI}/{address}" for address in sorted(host.accelerators)}
+    gpus = {f"GPU {address}": f"{PCI}/{address}" for address in sorted(host.accelerators)}
     for name, folder in {**host.fabric_devices, **gpus}.items():
         if host.read(f"{folder}/current_link_width") is None:
             yield check.skip(host.name, name, "its PCI Express link is not visible")
@@ -63,7 +62,7 @@ def _answers(check: Check, host: Host) -> Iterable[Result]:
 PCIE_ANSWER = Check(
     id="pcie.answer",
     what="whether fabric devices and GPUs answer on PCI Express",
-    source=f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_width; {_PCI}",
+    source=f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_width; {PCI}",
     rule="the width of the link is one that exists: a device that fell off the bus has 63 lanes",
     severity=Severity.FAIL,
     component="nic",
@@ -76,7 +75,7 @@ def _widths(host: Host) -> Iterator[Part]:
     yield from _links(host, "width")
     for address, kind in sorted(host.accelerators.items()):
         if kind.startswith(_GPU_CLASSES):  # the second slot of a workstation has fewer lanes by design
-            yield _link(host, f"GPU {address}", f"{_PCI}/{address}", "GPU", "width")._replace(most=None)
+            yield _link(host, f"GPU {address}", f"{PCI}/{address}", "GPU", "width")._replace(most=None)
     yield from _bridges(host, "width", (*_addresses(host), *host.accelerators))
 
 
@@ -87,7 +86,7 @@ def _bridges(host: Host, file: str, devices: Iterable[str]) -> Iterator[Part]:
     """
     addresses = {bridge: None for device in devices for bridge in bridges_above(host.snapshot, device)[1::2]}
     for address in addresses:
-        folder = f"{_PCI}/{address}"
+        folder = f"{PCI}/{address}"
         make = f"{host.read(f'{folder}/vendor')} {host.read(f'{folder}/device')}"
         part = _link(host, f"bridge {address}", folder, f"bridge {make}", file)
         yield part._replace(most=None)  # it may be wired with fewer lanes by design
@@ -96,7 +95,7 @@ def _bridges(host: Host, file: str, devices: Iterable[str]) -> Iterator[Part]:
 PCIE_WIDTH = Check(
     id="pcie.width",
     what="PCI Express lanes of fabric devices and GPUs, and of the bridges above them",
-    source=f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_width, max_link_width; {_PCI}",
+    source=f"{CXI}, {INFINIBAND}, {NET}: DEVICE/device/current_link_width, max_link_width; {PCI}",
     rule="not fewer than on most similar hosts; a warning for all if most have fewer than the device supports",
     severity=Severity.FAIL,
     component="nic",
